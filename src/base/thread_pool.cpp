@@ -1,0 +1,197 @@
+#include "base/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "base/cpu_info.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace enr {
+
+namespace {
+
+constexpr auto kSpinTime = std::chrono::microseconds(60);
+constexpr size_t kMaxThreads = 256;
+
+void cpu_relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Spins for a little while `unchanged` holds; tells whether it changed.
+template <class Predicate>
+bool spin_while(Predicate unchanged) noexcept {
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  for (;;) {
+    for (int i = 0; i < 64; ++i) {
+      if (!unchanged()) return true;
+      cpu_relax();
+    }
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+}
+
+class Pool {
+ public:
+  explicit Pool(size_t workers) {
+    workers_.reserve(workers);
+    for (size_t i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
+  }
+
+  ~Pool() {
+    stopping_.store(true);
+    generation_.fetch_add(1);
+    generation_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // One caller at a time.
+  void run(size_t count, FunctionRef<void(size_t)> body) noexcept {
+    body_ = &body;
+    count_ = count;
+    next_.store(0, std::memory_order_relaxed);
+    unfinished_.store(workers_.size(), std::memory_order_relaxed);
+    generation_.fetch_add(1, std::memory_order_release);
+    generation_.notify_all();
+    take(body, count);
+    size_t left = unfinished_.load(std::memory_order_acquire);
+    if (left != 0) spin_while([&] { return (left = unfinished_.load(std::memory_order_acquire)) != 0; });
+    while (left != 0) {
+      unfinished_.wait(left, std::memory_order_acquire);
+      left = unfinished_.load(std::memory_order_acquire);
+    }
+  }
+
+  size_t size() const noexcept { return workers_.size(); }
+
+ private:
+  void take(const FunctionRef<void(size_t)>& body, size_t count) noexcept {
+    for (size_t i = next_.fetch_add(1, std::memory_order_relaxed); i < count;
+         i = next_.fetch_add(1, std::memory_order_relaxed)) {
+      body(i);
+    }
+  }
+
+  void work() noexcept {
+    uint32_t seen = 0;
+    for (;;) {
+      if (!spin_while([&] { return generation_.load(std::memory_order_acquire) == seen; })) {
+        generation_.wait(seen, std::memory_order_acquire);
+      }
+      const uint32_t now = generation_.load(std::memory_order_acquire);
+      if (now == seen) continue;
+      seen = now;
+      if (stopping_.load()) return;
+      take(*body_, count_);
+      if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+    }
+  }
+
+  std::vector<std::thread> workers_;
+  const FunctionRef<void(size_t)>* body_ = nullptr;
+  size_t count_ = 0;
+  alignas(64) std::atomic<size_t> next_{0};
+  alignas(64) std::atomic<size_t> unfinished_{0};
+  alignas(64) std::atomic<uint32_t> generation_{0};
+  std::atomic<bool> stopping_{false};
+};
+
+struct State {
+  std::mutex busy;  // held for the length of a parallel_for, and to change the pool
+  Pool* pool = nullptr;
+  std::atomic<size_t> threads{0};
+};
+
+State& state() {
+  // Never destroyed: threads may still call in while the process exits.
+  static State* const instance = [] {
+    auto* created = new State;
+#if defined(__unix__) || defined(__APPLE__)
+    // A forked child has none of the parent's threads: it starts over with a free lock and no pool.
+    pthread_atfork(
+        nullptr, nullptr, [] {
+          State& s = state();
+          new (&s.busy) std::mutex;
+          s.pool = nullptr;
+        });
+#endif
+    return created;
+  }();
+  return *instance;
+}
+
+size_t default_threads() {
+  const char* text = std::getenv("ENR_NUM_THREADS");
+  if (text != nullptr) {
+    const long value = std::strtol(text, nullptr, 10);
+    if (value > 0) return std::min<size_t>(static_cast<size_t>(value), kMaxThreads);
+  }
+  return std::min(usable_processors(), kMaxThreads);
+}
+
+thread_local bool inside_parallel = false;
+
+}  // namespace
+
+size_t num_threads() noexcept {
+  State& s = state();
+  size_t threads = s.threads.load(std::memory_order_relaxed);
+  if (threads == 0) {
+    threads = default_threads();
+    s.threads.store(threads, std::memory_order_relaxed);
+  }
+  return threads;
+}
+
+void set_num_threads(size_t count) { state().threads.store(std::min(count, kMaxThreads), std::memory_order_relaxed); }
+
+void parallel_for(size_t count, FunctionRef<void(size_t)> body) noexcept {
+  const size_t threads = count > 1 ? num_threads() : 1;
+  State& s = state();
+  if (threads > 1 && !inside_parallel && s.busy.try_lock()) {
+    const std::lock_guard<std::mutex> lock(s.busy, std::adopt_lock);
+    if (s.pool != nullptr && s.pool->size() != threads - 1) {
+      delete s.pool;
+      s.pool = nullptr;
+    }
+    if (s.pool == nullptr) s.pool = new (std::nothrow) Pool(threads - 1);
+    if (s.pool != nullptr) {
+      const auto guarded = [&](size_t i) {
+        inside_parallel = true;
+        body(i);
+        inside_parallel = false;
+      };
+      s.pool->run(count, guarded);
+      return;
+    }
+  }
+  for (size_t i = 0; i < count; ++i) body(i);
+}
+
+void parallel_ranges(size_t count, size_t grain, FunctionRef<void(size_t, size_t)> body) noexcept {
+  if (count == 0) return;
+  const size_t most = (count + grain - 1) / grain;
+  const size_t pieces = std::min(most, num_threads() == 1 ? size_t{1} : 4 * num_threads());
+  if (pieces <= 1) return body(0, count);
+  const size_t step = (count + pieces - 1) / pieces;
+  parallel_for((count + step - 1) / step,
+               [&](size_t i) { body(i * step, i * step + step < count ? i * step + step : count); });
+}
+
+}  // namespace enr
