@@ -1,0 +1,156 @@
+#pragma once
+
+// The table of operators, and the template that turns a typed C++ function into an entry of it.
+//
+// An operator is written with the types its schema has, in schema order, out arguments last:
+//
+//   void add_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out);
+//   ...
+//   table.add<add_out>("aten::add.out");
+//
+//   schema                                        C++ parameter
+//   Tensor                                        const Tensor&
+//   Tensor?                                       const Tensor*               (null for None)
+//   Tensor(a!)                                    Tensor&
+//   Tensor[]                                      std::span<Tensor* const>    (in and out)
+//   Tensor?[]                                     OptionalTensors
+//   int, SymInt, bool, float                      int64_t, int64_t, bool, double
+//   int?, float?, bool?                           std::optional<...>
+//   Scalar, Scalar?                               const Scalar&, std::optional<Scalar>
+//   int[], SymInt[]                               Sizes
+//   int[]?                                        std::optional<Sizes>
+//   float[]?                                      std::optional<std::span<const double>>
+//   bool[]                                        std::span<const uint8_t>
+//   ScalarType, ScalarType?                       DType, std::optional<DType>
+//   str, str?                                     std::string_view, std::optional<std::string_view>
+//   Layout?, Device?, MemoryFormat?               Ignored
+//   anything, to be read or overwritten whole     Value&
+//
+// What the function throws (base/error.h) is given method, instruction and operator by the executor.
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ops/context.h"
+#include "ops/scalar.h"
+#include "ops/value.h"
+
+namespace enr {
+
+// An argument that does not matter here.
+struct Ignored {};
+
+// Items may be null.
+struct OptionalTensors {
+  std::span<Tensor* const> items;
+};
+
+using Arguments = std::span<Value* const>;
+using OperatorFunction = void (*)(OpContext&, Arguments);
+
+struct Operator {
+  std::string name;
+  OperatorFunction run;
+  size_t arity;  // arguments the function takes; programs append the return values to them
+};
+
+namespace detail {
+
+int64_t unbox_int(const Value& value, size_t index);
+double unbox_double(const Value& value, size_t index);
+bool unbox_bool(const Value& value, size_t index);
+Scalar unbox_scalar(const Value& value, size_t index);
+Tensor& unbox_tensor(Value& value, size_t index);
+Sizes unbox_ints(Value& value, size_t index);
+std::span<const double> unbox_doubles(const Value& value, size_t index);
+std::span<const uint8_t> unbox_bools(const Value& value, size_t index);
+std::span<Tensor* const> unbox_tensors(Value& value, size_t index, bool optional);
+std::string_view unbox_string(const Value& value, size_t index);
+DType unbox_dtype(const Value& value, size_t index);
+
+template <class T>
+struct Unbox;
+
+#define ENR_UNBOX(Type, expression)                                     \
+  template <>                                                           \
+  struct Unbox<Type> {                                                  \
+    static Type get([[maybe_unused]] Value& v, [[maybe_unused]] size_t i) { return expression; } \
+  }
+ENR_UNBOX(int64_t, unbox_int(v, i));
+ENR_UNBOX(double, unbox_double(v, i));
+ENR_UNBOX(bool, unbox_bool(v, i));
+ENR_UNBOX(Scalar, unbox_scalar(v, i));
+ENR_UNBOX(const Tensor&, unbox_tensor(v, i));
+ENR_UNBOX(Tensor&, unbox_tensor(v, i));
+ENR_UNBOX(const Tensor*, v.is_none() ? nullptr : &unbox_tensor(v, i));
+ENR_UNBOX(Tensor*, v.is_none() ? nullptr : &unbox_tensor(v, i));
+ENR_UNBOX(Sizes, unbox_ints(v, i));
+ENR_UNBOX(std::span<const double>, unbox_doubles(v, i));
+ENR_UNBOX(std::span<const uint8_t>, unbox_bools(v, i));
+ENR_UNBOX(std::span<Tensor* const>, unbox_tensors(v, i, false));
+ENR_UNBOX(OptionalTensors, OptionalTensors{unbox_tensors(v, i, true)});
+ENR_UNBOX(std::string_view, unbox_string(v, i));
+ENR_UNBOX(DType, unbox_dtype(v, i));
+ENR_UNBOX(Ignored, Ignored{});
+ENR_UNBOX(Value&, v);
+#undef ENR_UNBOX
+
+template <>
+struct Unbox<const Scalar&> : Unbox<Scalar> {};
+template <class T>
+struct Unbox<std::optional<T>> {
+  static std::optional<T> get(Value& v, size_t i) {
+    if (v.is_none()) return std::nullopt;
+    return Unbox<T>::get(v, i);
+  }
+};
+template <class T>
+struct Unbox<const std::optional<T>&> : Unbox<std::optional<T>> {};
+
+template <auto function, class Signature = decltype(function)>
+struct Boxed;
+
+template <auto function, class... Params>
+struct Boxed<function, void (*)(OpContext&, Params...)> {
+  static constexpr size_t kArity = sizeof...(Params);
+
+  static void run(OpContext& context, Arguments arguments) {
+    call(context, arguments, std::index_sequence_for<Params...>());
+  }
+
+ private:
+  template <size_t... I>
+  static void call(OpContext& context, Arguments arguments, std::index_sequence<I...>) {
+    function(context, Unbox<Params>::get(*arguments[I], I)...);
+  }
+};
+
+}  // namespace detail
+
+class OperatorTable {
+ public:
+  template <auto function>
+  void add(std::string_view name) {
+    using Entry = detail::Boxed<function>;
+    add(Operator{std::string(name), &Entry::run, Entry::kArity});
+  }
+  void add(Operator entry);
+
+  // Null where there is no such operator. `name` is "namespace::name" or "namespace::name.overload".
+  const Operator* find(std::string_view name) const noexcept;
+
+  std::vector<std::string> names() const;
+
+ private:
+  std::map<std::string, Operator, std::less<>> entries_;
+};
+
+// All operators built in: every family's register function is called once, in operator_table.cpp.
+const OperatorTable& operator_table();
+
+}  // namespace enr

@@ -1,0 +1,36 @@
+#include "ops/tensor.h"
+
+#include <algorithm>
+
+namespace enr {
+
+bool Tensor::is_contiguous() const noexcept {
+  int64_t expected = 1;
+  for (size_t d = rank; d-- > 0;) {
+    if (size_array[d] == 0) return true;
+    if (size_array[d] != 1 && stride_array[d] != expected) return false;
+    expected *= size_array[d];
+  }
+  return true;
+}
+
+void Tensor::set_sizes(Sizes sizes) noexcept {
+  std::copy(sizes.begin(), sizes.end(), size_array.begin());
+  int64_t stride = 1;
+  for (size_t i = rank; i-- > 0;) {
+    const size_t d = dim_order_array[i];
+    stride_array[d] = stride;
+    stride *= std::max<int64_t>(1, size_array[d]);
+  }
+}
+
+bool same_layout(const Tensor& a, const Tensor& b) noexcept {
+  if (a.rank != b.rank) return false;
+  for (size_t d = 0; d < a.rank; ++d) {
+    if (a.size(d) != b.size(d)) return false;
+    if (a.size(d) > 1 && a.stride(d) != b.stride(d)) return false;
+  }
+  return true;
+}
+
+}  // namespace enr
