@@ -1,0 +1,102 @@
+#pragma once
+
+// float32 convolution, NHWC. One ConvPlan per filter and input shape: it chooses the algorithm; weights are packed once and
+// may be shared by all plans that have the same ConvWeights format. Sizes and strides count floats.
+
+#include <cstddef>
+#include <optional>
+
+#include "kernels/gemm/gemm.h"
+
+namespace enr::kernels {
+
+// A 1-D convolution has input_height = kernel_height = 1.
+struct ConvShape {
+  size_t batch = 1;
+  size_t input_height = 1, input_width = 1;
+  size_t input_channels = 1, output_channels = 1;  // of all groups together
+  size_t groups = 1;
+  size_t kernel_height = 1, kernel_width = 1;
+  size_t stride_height = 1, stride_width = 1;
+  size_t dilation_height = 1, dilation_width = 1;
+  size_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  // From pixel to pixel; 0 means input_channels and output_channels. A larger one reads from or writes into a slice of
+  // the channels of a wider tensor.
+  size_t input_pixel_stride = 0, output_pixel_stride = 0;
+
+  // 0 where the padded input is smaller than the dilated kernel.
+  size_t output_height() const noexcept;
+  size_t output_width() const noexcept;
+};
+
+// The format of the packed weights. kGemm serves every shape; the Winograd ones serve 3x3 kernels of stride and dilation 1.
+enum class ConvWeights { kGemm, kWinograd2, kWinograd4 };
+
+// The format that is fastest for the shape and keeps float32's accuracy.
+ConvWeights choose_conv_weights(const ConvShape& shape) noexcept;
+
+class ConvPlan {
+ public:
+  // With `weights`, a plan for weights that were packed for another input size; without, the fastest format.
+  // Throws (fail_execution) where the shape is inconsistent: a zero stride, channels not divisible by groups, a kernel of 0.
+  explicit ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights = std::nullopt);
+
+  const ConvShape& shape() const noexcept { return shape_; }
+  ConvWeights weights_format() const noexcept { return weights_; }
+
+  // weights: [output_channels, kernel_height, kernel_width, input_channels / groups]; bias: output_channels or null.
+  // packed: packed_bytes() bytes, 64-byte aligned. Both depend on the format and the filter only, not on the input's size.
+  size_t packed_bytes() const noexcept;
+  void pack(const float* weights, const float* bias, void* packed) const noexcept;
+
+  // Scratch of one run, 64-byte aligned. Depends on the number of threads of the pool at the time of the plan's
+  // construction; a run with more threads stays right.
+  size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+
+  // The epilogue's residual has rows = output pixels. Input and output must not overlap.
+  void run(const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
+           void* workspace) const noexcept;
+
+ private:
+  ConvShape shape_;
+  ConvWeights weights_ = ConvWeights::kGemm;
+  size_t workspace_bytes_ = 0;
+};
+
+// Transposed convolution, NHWC: every input pixel adds its products into a window of the output.
+struct ConvTransposeShape {
+  size_t batch = 1;
+  size_t input_height = 1, input_width = 1;
+  size_t input_channels = 1, output_channels = 1;
+  size_t groups = 1;
+  size_t kernel_height = 1, kernel_width = 1;
+  size_t stride_height = 1, stride_width = 1;
+  size_t dilation_height = 1, dilation_width = 1;
+  size_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  size_t adjustment_height = 0, adjustment_width = 0;  // eager's output_padding
+  size_t input_pixel_stride = 0, output_pixel_stride = 0;
+
+  size_t output_height() const noexcept;
+  size_t output_width() const noexcept;
+};
+
+class ConvTransposePlan {
+ public:
+  // Throws (fail_execution) where the shape is inconsistent.
+  explicit ConvTransposePlan(const ConvTransposeShape& shape);
+
+  const ConvTransposeShape& shape() const noexcept { return shape_; }
+  // weights: [output_channels, kernel_height, kernel_width, input_channels / groups]; packed does not depend on the input's
+  // size.
+  size_t packed_bytes() const noexcept;
+  void pack(const float* weights, const float* bias, void* packed) const noexcept;
+  size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  void run(const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
+           void* workspace) const noexcept;
+
+ private:
+  ConvTransposeShape shape_;
+  size_t workspace_bytes_ = 0;
+};
+
+}  // namespace enr::kernels
