@@ -57,7 +57,8 @@ void global_average_nhwc(size_t batch, size_t pixels, size_t channels, size_t in
                          float* output, float min = -__builtin_inff(), float max = __builtin_inff()) noexcept;
 
 // --- NCHW (contiguous planes), as PyTorch eager ---
-// T: float, double, Half, BFloat16, int8_t, uint8_t, int16_t, int32_t, int64_t. Half kinds add in float.
+// T: float, double, Half, BFloat16, int8_t, uint8_t, int16_t, int32_t, int64_t. Half kinds add
+// in float, integers in int64_t.
 
 // index (may be null) is y * input_width + x of the element taken, as max_pool2d_with_indices gives it.
 template <class T>

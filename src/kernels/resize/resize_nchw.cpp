@@ -1,0 +1,134 @@
+#include <cmath>
+#include <type_traits>
+
+#include "base/half.h"
+#include "base/thread_pool.h"
+#include "kernels/resize/coordinates.h"
+#include "kernels/resize/resize.h"
+
+namespace enr::kernels {
+
+namespace {
+
+template <class T>
+using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+template <class T>
+T from_real(Real<T> value) noexcept {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(std::nearbyint(value));
+  } else {
+    return T(value);
+  }
+}
+
+constexpr size_t kChunk = 256;  // output columns whose sources are computed at once
+
+template <class T>
+void bilinear_plane(const ResizeShape& s, const LinearAxis<Real<T>>& rows, size_t column_begin,
+                    const LinearSource<Real<T>>* columns, size_t column_count, const T* input, T* output) noexcept {
+  for (size_t row = 0; row < s.output_height; ++row) {
+    const auto y = rows[row];
+    const T* top = input + static_cast<size_t>(y.low) * s.input_width;
+    const T* bottom = input + static_cast<size_t>(y.high) * s.input_width;
+    T* out = output + row * s.output_width + column_begin;
+    for (size_t i = 0; i < column_count; ++i) {
+      const auto& x = columns[i];
+      const Real<T> left = Real<T>{1} - x.weight;
+      const Real<T> upper = left * static_cast<Real<T>>(top[x.low]) + x.weight * static_cast<Real<T>>(top[x.high]);
+      const Real<T> lower =
+          left * static_cast<Real<T>>(bottom[x.low]) + x.weight * static_cast<Real<T>>(bottom[x.high]);
+      out[i] = from_real<T>((Real<T>{1} - y.weight) * upper + y.weight * lower);
+    }
+  }
+}
+
+template <size_t kSize>
+void nearest_plane(const ResizeShape& s, const NearestAxis& rows, size_t column_begin, const uint32_t* columns,
+                   size_t column_count, const char* input, char* output) noexcept {
+  struct Element {
+    char bytes[kSize];
+  };
+  for (size_t row = 0; row < s.output_height; ++row) {
+    const Element* line = reinterpret_cast<const Element*>(input) + rows[row] * s.input_width;
+    Element* out = reinterpret_cast<Element*>(output) + row * s.output_width + column_begin;
+    for (size_t i = 0; i < column_count; ++i) out[i] = line[columns[i]];
+  }
+}
+
+// body(first plane, end plane) on the pool.
+template <class Body>
+void for_planes(const ResizeShape& s, const Body& body) noexcept {
+  const size_t grain = std::max<size_t>(1, 16384 / (s.output_height * s.output_width + 1));
+  parallel_ranges(s.batch * s.channels, grain, body);
+}
+
+}  // namespace
+
+template <class T>
+void resize_bilinear_nchw(const ResizeShape& s, bool align_corners, const T* input, T* output) noexcept {
+  if (s.output_height == 0 || s.output_width == 0) return;
+  const LinearAxis<Real<T>> rows(s.input_height, s.output_height, align_corners, s.scale_height);
+  const LinearAxis<Real<T>> columns(s.input_width, s.output_width, align_corners, s.scale_width);
+  for_planes(s, [&](size_t begin, size_t end) {
+    LinearSource<Real<T>> sources[kChunk];
+    for (size_t first = 0; first < s.output_width; first += kChunk) {
+      const size_t count = std::min(kChunk, s.output_width - first);
+      for (size_t i = 0; i < count; ++i) sources[i] = columns[first + i];
+      for (size_t plane = begin; plane < end; ++plane) {
+        bilinear_plane(s, rows, first, sources, count, input + plane * s.input_height * s.input_width,
+                       output + plane * s.output_height * s.output_width);
+      }
+    }
+  });
+}
+
+void resize_nearest_nchw(const ResizeShape& s, const void* input, void* output, size_t element_size) noexcept {
+  if (s.output_height == 0 || s.output_width == 0) return;
+  const NearestAxis rows(s.input_height, s.output_height, s.scale_height);
+  const NearestAxis columns(s.input_width, s.output_width, s.scale_width);
+  auto* const plane_function = element_size == 1   ? nearest_plane<1>
+                               : element_size == 2 ? nearest_plane<2>
+                               : element_size == 4 ? nearest_plane<4>
+                               : element_size == 8 ? nearest_plane<8>
+                                                   : nearest_plane<16>;
+  for_planes(s, [&](size_t begin, size_t end) {
+    uint32_t sources[kChunk];
+    for (size_t first = 0; first < s.output_width; first += kChunk) {
+      const size_t count = std::min(kChunk, s.output_width - first);
+      for (size_t i = 0; i < count; ++i) sources[i] = static_cast<uint32_t>(columns[first + i]);
+      for (size_t plane = begin; plane < end; ++plane) {
+        plane_function(s, rows, first, sources, count,
+                       static_cast<const char*>(input) + plane * s.input_height * s.input_width * element_size,
+                       static_cast<char*>(output) + plane * s.output_height * s.output_width * element_size);
+      }
+    }
+  });
+}
+
+void resize_nearest_nhwc(const ResizeShape& s, const void* input, void* output, size_t element_size) noexcept {
+  const size_t in_stride = (s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels) * element_size;
+  const size_t out_stride = (s.output_pixel_stride != 0 ? s.output_pixel_stride : s.channels) * element_size;
+  const size_t pixel_bytes = s.channels * element_size;
+  const NearestAxis rows(s.input_height, s.output_height, s.scale_height);
+  const NearestAxis columns(s.input_width, s.output_width, s.scale_width);
+  const size_t grain = std::max<size_t>(1, 65536 / (s.output_width * pixel_bytes + 1));
+  parallel_ranges(s.batch * s.output_height, grain, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      const size_t line = row / s.output_height * s.input_height + rows[row % s.output_height];
+      const char* in = static_cast<const char*>(input) + line * s.input_width * in_stride;
+      char* out = static_cast<char*>(output) + row * s.output_width * out_stride;
+      for (size_t x = 0; x < s.output_width; ++x, out += out_stride) {
+        std::copy_n(in + columns[x] * in_stride, pixel_bytes, out);
+      }
+    }
+  });
+}
+
+template void resize_bilinear_nchw(const ResizeShape&, bool, const float*, float*) noexcept;
+template void resize_bilinear_nchw(const ResizeShape&, bool, const double*, double*) noexcept;
+template void resize_bilinear_nchw(const ResizeShape&, bool, const Half*, Half*) noexcept;
+template void resize_bilinear_nchw(const ResizeShape&, bool, const BFloat16*, BFloat16*) noexcept;
+template void resize_bilinear_nchw(const ResizeShape&, bool, const uint8_t*, uint8_t*) noexcept;
+
+}  // namespace enr::kernels

@@ -1,0 +1,105 @@
+#include "kernels/transpose/pad.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kernels/transpose/copy_threads.h"
+#include "kernels/transpose/strided_copy.h"
+
+namespace enr::kernels {
+
+namespace {
+
+// `count` copies of an element, on this thread: a small one is doubled up to a block, then blocks are copied.
+void fill_serial(char* out, const void* value, size_t count, size_t element_size) noexcept {
+  const size_t size_bytes = count * element_size;
+  if (size_bytes == 0) return;
+  if (element_size == 1) {
+    std::memset(out, *static_cast<const unsigned char*>(value), count);
+    return;
+  }
+  std::memcpy(out, value, element_size);
+  size_t done = element_size;
+  const size_t block = std::max<size_t>(element_size, 4096 / element_size * element_size);
+  while (done < size_bytes) {
+    const size_t step = std::min({done, block, size_bytes - done});
+    std::memcpy(out + done, out, step);
+    done += step;
+  }
+}
+
+struct Padding {
+  std::span<const int64_t> in_sizes, before, after;
+  const void* value;
+  size_t element_size;
+  std::array<int64_t, kMaxCopyRank> in_bytes, out_bytes;  // of everything inside of one index of a dimension
+
+  // Dimension d's part of the output: what lies before, the copy, what lies after.
+  void run(char* out, const char* in, size_t d) const noexcept {
+    const int64_t low = std::max<int64_t>(before[d], 0);
+    const int64_t skip = low - before[d];
+    const int64_t copied =
+        std::max<int64_t>(in_sizes[d] + std::min<int64_t>(before[d], 0) + std::min<int64_t>(after[d], 0), 0);
+    const int64_t high = std::max<int64_t>(in_sizes[d] + before[d] + after[d] - low - copied, 0);
+    fill_bytes(out, low * out_bytes[d]);
+    char* to = out + low * out_bytes[d];
+    const char* from = in + skip * in_bytes[d];
+    if (is_copy_inside(d)) {
+      if (copied != 0) std::memcpy(to, from, static_cast<size_t>(copied * in_bytes[d]));
+    } else {
+      for (int64_t i = 0; i < copied; ++i) run(to + i * out_bytes[d], from + i * in_bytes[d], d + 1);
+    }
+    fill_bytes(to + copied * out_bytes[d], high * out_bytes[d]);
+  }
+
+  bool is_copy_inside(size_t d) const noexcept {
+    for (size_t k = d + 1; k < in_sizes.size(); ++k) {
+      if (before[k] != 0 || after[k] != 0) return false;
+    }
+    return true;
+  }
+
+  void fill_bytes(char* out, int64_t size_bytes) const noexcept {
+    if (size_bytes > 0) fill_serial(out, value, static_cast<size_t>(size_bytes) / element_size, element_size);
+  }
+};
+
+}  // namespace
+
+void fill(void* out, const void* value, size_t count, size_t element_size) noexcept {
+  parallel_copy(count, element_size, [&](size_t begin, size_t end) {
+    fill_serial(static_cast<char*>(out) + begin * element_size, value, end - begin, element_size);
+  });
+}
+
+void pad_constant(void* out, const void* in, std::span<const int64_t> in_sizes, std::span<const int64_t> before,
+                  std::span<const int64_t> after, const void* value, size_t element_size) noexcept {
+  Padding padding{in_sizes, before, after, value, element_size, {}, {}};
+  auto in_bytes = static_cast<int64_t>(element_size), out_bytes = in_bytes;
+  for (size_t d = in_sizes.size(); d-- > 0;) {
+    padding.in_bytes[d] = in_bytes;
+    padding.out_bytes[d] = out_bytes;
+    in_bytes *= in_sizes[d];
+    out_bytes *= std::max<int64_t>(in_sizes[d] + before[d] + after[d], 0);
+  }
+  if (out_bytes <= 0) return;
+  if (in_sizes.empty()) {
+    std::memcpy(out, in, element_size);
+    return;
+  }
+  // Leading dimensions without padding are independent images.
+  int64_t images = 1;
+  size_t first = 0;
+  while (first + 1 < in_sizes.size() && before[first] == 0 && after[first] == 0) images *= in_sizes[first++];
+  const int64_t image_in = padding.in_bytes[first] * in_sizes[first];
+  const int64_t image_out = out_bytes / images;
+  parallel_copy(static_cast<size_t>(images), static_cast<size_t>(image_out), [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const auto image = static_cast<int64_t>(i);
+      padding.run(static_cast<char*>(out) + image * image_out, static_cast<const char*>(in) + image * image_in, first);
+    }
+  });
+}
+
+}  // namespace enr::kernels

@@ -1,0 +1,288 @@
+#include "kernels/transpose/strided_copy.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "kernels/transpose/copy_threads.h"
+#include "kernels/transpose/transpose_kernels.h"
+
+namespace enr::kernels {
+
+namespace {
+
+struct Dim {
+  int64_t size, out_stride, in_stride;
+};
+
+// A copy whose dimensions are sorted by the output's strides, outermost first, and merged where both sides allow.
+struct Box {
+  char* out;
+  const char* in;
+  size_t element_size;
+  size_t rank = 0;
+  std::array<Dim, kMaxCopyRank> dims;
+
+  void erase(size_t d) noexcept {
+    std::copy(dims.begin() + d + 1, dims.begin() + rank, dims.begin() + d);
+    --rank;
+  }
+  size_t size_bytes() const noexcept {
+    size_t count = element_size;
+    for (size_t d = 0; d < rank; ++d) count *= static_cast<size_t>(dims[d].size);
+    return count;
+  }
+};
+
+// The copy of one innermost part; the other dimensions are looped over.
+struct Inner {
+  enum Kind { kRun, kTranspose, kStrided } kind;
+  TransposeFunction transpose = nullptr;
+  Dim row{1, 0, 0}, column{1, 0, 0};  // row: contiguous in the output; column (kTranspose only): in the input
+  size_t run_bytes = 0;
+};
+
+void simplify(Box& box) noexcept {
+  for (size_t d = box.rank; d-- > 0;) {
+    Dim& dim = box.dims[d];
+    if (dim.size == 1) {
+      box.erase(d);
+    } else if (dim.out_stride < 0) {
+      box.out += dim.out_stride * (dim.size - 1);
+      box.in += dim.in_stride * (dim.size - 1);
+      dim.out_stride = -dim.out_stride;
+      dim.in_stride = -dim.in_stride;
+    }
+  }
+  std::stable_sort(box.dims.begin(), box.dims.begin() + box.rank,
+                   [](const Dim& a, const Dim& b) { return a.out_stride > b.out_stride; });
+  for (size_t d = box.rank; d-- > 1;) {
+    Dim& outer = box.dims[d - 1];
+    const Dim& inner = box.dims[d];
+    if (outer.out_stride == inner.out_stride * inner.size && outer.in_stride == inner.in_stride * inner.size) {
+      outer = {outer.size * inner.size, inner.out_stride, inner.in_stride};
+      box.erase(d);
+    }
+  }
+}
+
+bool is_power_up_to_16(size_t size) noexcept { return size <= 16 && size != 0 && (size & (size - 1)) == 0; }
+
+// Takes the inner part's dimensions out of the box.
+Inner take_inner(Box& box) noexcept {
+  const auto element = static_cast<int64_t>(box.element_size);
+  if (box.rank != 0 && box.dims[box.rank - 1].out_stride == element && box.dims[box.rank - 1].in_stride == element) {
+    // A short run moves as one larger element.
+    box.element_size *= static_cast<size_t>(box.dims[box.rank - 1].size);
+    box.erase(box.rank - 1);
+  }
+  Inner inner{Inner::kRun};
+  inner.run_bytes = box.element_size;
+  if (box.rank == 0 || !is_power_up_to_16(box.element_size)) return inner;
+  inner.kind = Inner::kStrided;
+  inner.row = box.dims[box.rank - 1];
+  box.erase(box.rank - 1);
+  if (inner.row.out_stride != static_cast<int64_t>(box.element_size) || inner.row.in_stride == 0) return inner;
+  for (size_t d = box.rank; d-- > 0;) {
+    if (box.dims[d].in_stride != static_cast<int64_t>(box.element_size)) continue;
+    inner.kind = Inner::kTranspose;
+    inner.transpose = transpose_function(transpose_kernels(), box.element_size);
+    inner.column = box.dims[d];
+    box.erase(d);
+    break;
+  }
+  return inner;
+}
+
+template <size_t kSize>
+void copy_elements(char* out, ptrdiff_t out_stride, const char* in, ptrdiff_t in_stride, int64_t count) noexcept {
+  if (in_stride == 0) {
+    char value[kSize];
+    std::memcpy(value, in, kSize);
+    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * out_stride, value, kSize);
+  } else if (out_stride == static_cast<ptrdiff_t>(kSize)) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * kSize, in + i * in_stride, kSize);
+  } else {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * out_stride, in + i * in_stride, kSize);
+  }
+}
+
+void copy_strided_row(char* out, const char* in, const Dim& row, size_t element_size) noexcept {
+  switch (element_size) {
+    case 1:
+      return copy_elements<1>(out, row.out_stride, in, row.in_stride, row.size);
+    case 2:
+      return copy_elements<2>(out, row.out_stride, in, row.in_stride, row.size);
+    case 4:
+      return copy_elements<4>(out, row.out_stride, in, row.in_stride, row.size);
+    case 8:
+      return copy_elements<8>(out, row.out_stride, in, row.in_stride, row.size);
+    default:
+      return copy_elements<16>(out, row.out_stride, in, row.in_stride, row.size);
+  }
+}
+
+void copy_inner(const Inner& inner, char* out, const char* in, size_t element_size) noexcept {
+  switch (inner.kind) {
+    case Inner::kRun:
+      std::memcpy(out, in, inner.run_bytes);
+      break;
+    case Inner::kTranspose:
+      inner.transpose(out, inner.column.out_stride, in, inner.row.in_stride, static_cast<size_t>(inner.row.size),
+                      static_cast<size_t>(inner.column.size));
+      break;
+    case Inner::kStrided:
+      copy_strided_row(out, in, inner.row, element_size);
+      break;
+  }
+}
+
+void copy_box(const Box& box, const Inner& inner) noexcept {
+  if (box.rank == 0) return copy_inner(inner, box.out, box.in, box.element_size);
+  std::array<int64_t, kMaxCopyRank> index{};
+  char* out = box.out;
+  const char* in = box.in;
+  const Dim last = box.dims[box.rank - 1];
+  for (;;) {
+    for (int64_t i = 0; i < last.size; ++i) {
+      copy_inner(inner, out + i * last.out_stride, in + i * last.in_stride, box.element_size);
+    }
+    size_t d = box.rank - 1;
+    for (;;) {
+      if (d-- == 0) return;
+      const Dim& dim = box.dims[d];
+      out += dim.out_stride;
+      in += dim.in_stride;
+      if (++index[d] < dim.size) break;
+      out -= dim.out_stride * dim.size;
+      in -= dim.in_stride * dim.size;
+      index[d] = 0;
+    }
+  }
+}
+
+// A dimension to cut, with the multiple its pieces should have.
+struct Cut {
+  Dim* dim;
+  int64_t multiple;
+};
+
+// The outermost dimension with enough pieces for all threads, else the longest.
+Cut choose_cut(Box& box, Inner& inner, size_t threads) noexcept {
+  Cut best{nullptr, 1};
+  const auto enough = static_cast<int64_t>(4 * threads);
+  const auto offer = [&](Dim& dim, int64_t multiple) {
+    if (best.dim != nullptr && best.dim->size / best.multiple >= enough) return;
+    if (best.dim == nullptr || dim.size / multiple > best.dim->size / best.multiple) best = {&dim, multiple};
+  };
+  for (size_t d = 0; d < box.rank; ++d) offer(box.dims[d], 1);
+  if (inner.kind == Inner::kTranspose) offer(inner.column, 64);
+  if (inner.kind != Inner::kRun) offer(inner.row, 64);
+  return best;
+}
+
+void copy_parallel(Box& box, Inner& inner) noexcept {
+  const size_t size_bytes = box.size_bytes() * static_cast<size_t>(inner.row.size * inner.column.size);
+  const size_t pieces_wanted = std::min(size_bytes / kCopyGrainBytes, 4 * num_threads());
+  if (pieces_wanted < 2 || num_threads() == 1) return copy_box(box, inner);
+  const Cut cut = choose_cut(box, inner, num_threads());
+  if (cut.dim == nullptr) {  // one run
+    return copy_bytes(box.out, box.in, inner.run_bytes);
+  }
+  const Dim whole = *cut.dim;
+  int64_t step = (whole.size + static_cast<int64_t>(pieces_wanted) - 1) / static_cast<int64_t>(pieces_wanted);
+  step = (step + cut.multiple - 1) / cut.multiple * cut.multiple;
+  parallel_for(static_cast<size_t>((whole.size + step - 1) / step), [&](size_t piece) {
+    Box part = box;
+    Inner part_inner = inner;
+    Dim* dim = cut.dim == &inner.row      ? &part_inner.row
+               : cut.dim == &inner.column ? &part_inner.column
+                                          : &part.dims[static_cast<size_t>(cut.dim - box.dims.data())];
+    const int64_t begin = static_cast<int64_t>(piece) * step;
+    dim->size = std::min(step, whole.size - begin);
+    part.out += begin * whole.out_stride;
+    part.in += begin * whole.in_stride;
+    copy_box(part, part_inner);
+  });
+}
+
+void copy(Box& box) noexcept {
+  for (size_t d = 0; d < box.rank; ++d) {
+    if (box.dims[d].size <= 0) return;
+  }
+  if (box.element_size == 0) return;
+  simplify(box);
+  Inner inner = take_inner(box);
+  copy_parallel(box, inner);
+}
+
+// Fills strides of a contiguous array.
+void contiguous_strides(std::span<const int64_t> sizes, size_t element_size, int64_t* strides) noexcept {
+  auto stride = static_cast<int64_t>(element_size);
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= sizes[d];
+  }
+}
+
+using Strides = std::array<int64_t, kMaxCopyRank>;
+
+}  // namespace
+
+void strided_copy(void* out, std::span<const int64_t> out_strides_bytes, const void* in,
+                  std::span<const int64_t> in_strides_bytes, std::span<const int64_t> sizes,
+                  size_t element_size) noexcept {
+  assert(sizes.size() <= kMaxCopyRank);
+  Box box{static_cast<char*>(out), static_cast<const char*>(in), element_size, sizes.size(), {}};
+  for (size_t d = 0; d < sizes.size(); ++d) box.dims[d] = {sizes[d], out_strides_bytes[d], in_strides_bytes[d]};
+  copy(box);
+}
+
+void strided_copy_to_contiguous(void* out, const void* in, std::span<const int64_t> in_strides_bytes,
+                                std::span<const int64_t> sizes, size_t element_size) noexcept {
+  Strides out_strides;
+  contiguous_strides(sizes, element_size, out_strides.data());
+  strided_copy(out, {out_strides.data(), sizes.size()}, in, in_strides_bytes, sizes, element_size);
+}
+
+void permute(void* out, const void* in, std::span<const int64_t> in_sizes, std::span<const int64_t> permutation,
+             size_t element_size) noexcept {
+  Strides in_strides, strides, sizes;
+  contiguous_strides(in_sizes, element_size, in_strides.data());
+  for (size_t d = 0; d < in_sizes.size(); ++d) {
+    sizes[d] = in_sizes[static_cast<size_t>(permutation[d])];
+    strides[d] = in_strides[static_cast<size_t>(permutation[d])];
+  }
+  strided_copy_to_contiguous(out, in, {strides.data(), in_sizes.size()}, {sizes.data(), in_sizes.size()}, element_size);
+}
+
+void slice_copy(void* out, const void* in, std::span<const int64_t> in_sizes, std::span<const int64_t> starts,
+                std::span<const int64_t> steps, std::span<const int64_t> out_sizes, size_t element_size) noexcept {
+  Strides strides;
+  contiguous_strides(in_sizes, element_size, strides.data());
+  const char* from = static_cast<const char*>(in);
+  for (size_t d = 0; d < in_sizes.size(); ++d) {
+    if (out_sizes[d] <= 0) return;
+    from += starts[d] * strides[d];
+    if (!steps.empty()) strides[d] *= steps[d];
+  }
+  strided_copy_to_contiguous(out, from, {strides.data(), in_sizes.size()}, out_sizes, element_size);
+}
+
+void flip(void* out, const void* in, std::span<const int64_t> sizes, std::span<const bool> flipped,
+          size_t element_size) noexcept {
+  Strides strides;
+  contiguous_strides(sizes, element_size, strides.data());
+  const char* from = static_cast<const char*>(in);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] <= 0) return;
+    if (!flipped[d]) continue;
+    from += (sizes[d] - 1) * strides[d];
+    strides[d] = -strides[d];
+  }
+  strided_copy_to_contiguous(out, from, {strides.data(), sizes.size()}, sizes, element_size);
+}
+
+}  // namespace enr::kernels
