@@ -1,65 +1,133 @@
 #include "kernels/depthwise/depthwise.h"
 
+#include <algorithm>
+
+#include "base/thread_pool.h"
+#include "kernels/depthwise/depthwise_kernels.h"
+
 namespace enr::kernels {
 
+namespace {
+
+// Multiply-adds that a core does in about 10 us, and so the least to give to another thread.
+constexpr size_t kGrainWork = 200'000;
+
+size_t input_stride(const DepthwiseShape& s) noexcept {
+  return s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
+}
+size_t output_stride(const DepthwiseShape& s) noexcept {
+  return s.output_pixel_stride != 0 ? s.output_pixel_stride : s.output_channels();
+}
+size_t block_count(const DepthwiseShape& s) noexcept {
+  const size_t lanes = depthwise_kernels().lanes;
+  return (s.output_channels() + lanes - 1) / lanes;
+}
+
+DepthwiseRowFunction choose_row(const DepthwiseShape& s) noexcept {
+  const DepthwiseKernels& kernels = depthwise_kernels();
+  if (s.multiplier == 1 && s.dilation_width == 1) {
+    if (s.kernel_width == 3 && s.stride_width == 1) return kernels.row_3x3_s1;
+    if (s.kernel_width == 3 && s.stride_width == 2) return kernels.row_3x3_s2;
+    if (s.kernel_width == 5 && s.stride_width == 1) return kernels.row_5x5_s1;
+    if (s.kernel_width == 5 && s.stride_width == 2) return kernels.row_5x5_s2;
+  }
+  return kernels.row_any;
+}
+
+DepthwiseCall make_call(const DepthwiseShape& s, const void* packed, const GemmEpilogue& epilogue) noexcept {
+  DepthwiseCall call;
+  call.packed = static_cast<const float*>(packed);
+  call.input_height = s.input_height;
+  call.input_width = s.input_width;
+  call.output_width = s.output_width;
+  call.channels = s.output_channels();
+  call.multiplier = s.multiplier;
+  call.kernel_height = s.kernel_height;
+  call.kernel_width = s.kernel_width;
+  call.stride_height = s.stride_height;
+  call.stride_width = s.stride_width;
+  call.dilation_height = s.dilation_height;
+  call.dilation_width = s.dilation_width;
+  call.pad_top = s.pad_top;
+  call.pad_left = s.pad_left;
+  call.input_pixel_stride = input_stride(s);
+  call.output_pixel_stride = output_stride(s);
+  call.residual_stride = epilogue.residual_stride;
+  call.residual_scale = epilogue.residual_scale;
+  call.min = epilogue.min;
+  call.max = epilogue.max;
+  return call;
+}
+
+// Blocks [block_begin, block_end) of one row of one image.
+void run_row(const DepthwiseCall& call, DepthwiseRowFunction row, size_t y, size_t block_begin, size_t block_end,
+             const float* input, float* output, const GemmEpilogue& epilogue) noexcept {
+  const size_t pixel = y * call.output_width;
+  float* to = output + pixel * call.output_pixel_stride;
+  row(call, y, block_begin, block_end, input, to,
+      epilogue.residual == nullptr ? nullptr : epilogue.residual + pixel * call.residual_stride);
+  if (epilogue.activation == nullptr) return;
+  const size_t lanes = depthwise_kernels().lanes;
+  const size_t begin = block_begin * lanes, end = std::min(block_end * lanes, call.channels);
+  if (end - begin == call.output_pixel_stride) {
+    return epilogue.activation(to, call.output_width * call.channels, epilogue.activation_context);
+  }
+  for (size_t x = 0; x < call.output_width; ++x) {
+    epilogue.activation(to + x * call.output_pixel_stride + begin, end - begin, epilogue.activation_context);
+  }
+}
+
+}  // namespace
+
 size_t depthwise_packed_bytes(const DepthwiseShape& shape) noexcept {
-  return (shape.kernel_height * shape.kernel_width + 1) * shape.output_channels() * sizeof(float);
+  return block_count(shape) * depthwise_kernels().lanes * (shape.kernel_height * shape.kernel_width + 1) *
+         sizeof(float);
 }
 
 void depthwise_pack(const DepthwiseShape& shape, const float* weights, size_t tap_stride, size_t channel_stride,
                     const float* bias, void* packed) noexcept {
-  float* out = static_cast<float*>(packed);
+  const size_t lanes = depthwise_kernels().lanes, channels = shape.output_channels();
   const size_t taps = shape.kernel_height * shape.kernel_width;
-  for (size_t k = 0; k < shape.output_channels(); ++k) {
-    *out++ = bias != nullptr ? bias[k] : 0.0f;
-    for (size_t tap = 0; tap < taps; ++tap) *out++ = weights[tap * tap_stride + k * channel_stride];
+  float* out = static_cast<float*>(packed);
+  for (size_t first = 0; first < channels; first += lanes) {
+    const size_t count = std::min(lanes, channels - first);
+    std::fill_n(out, (taps + 1) * lanes, 0.0f);
+    if (bias != nullptr) std::copy_n(bias + first, count, out);
+    out += lanes;
+    for (size_t tap = 0; tap < taps; ++tap, out += lanes) {
+      for (size_t k = 0; k < count; ++k) out[k] = weights[tap * tap_stride + (first + k) * channel_stride];
+    }
   }
 }
 
 void depthwise_rows(const DepthwiseShape& shape, const void* packed, const float* input, float* output,
                     size_t row_begin, size_t row_end, const GemmEpilogue& epilogue) noexcept {
-  const size_t channels = shape.output_channels();
-  const size_t in_stride = shape.input_pixel_stride != 0 ? shape.input_pixel_stride : shape.channels;
-  const size_t out_stride = shape.output_pixel_stride != 0 ? shape.output_pixel_stride : channels;
+  if (shape.output_width == 0 || shape.output_channels() == 0) return;
+  const DepthwiseCall call = make_call(shape, packed, epilogue);
+  const DepthwiseRowFunction row = choose_row(shape);
   for (size_t y = row_begin; y < row_end; ++y) {
-    for (size_t x = 0; x < shape.output_width; ++x) {
-      const size_t pixel = y * shape.output_width + x;
-      float* to = output + pixel * out_stride;
-      for (size_t k = 0; k < channels; ++k) {
-        const float* weights = static_cast<const float*>(packed) + k * (shape.kernel_height * shape.kernel_width + 1);
-        float sum = *weights++;
-        for (size_t i = 0; i < shape.kernel_height; ++i) {
-          const size_t in_y = y * shape.stride_height + i * shape.dilation_height - shape.pad_top;
-          for (size_t j = 0; j < shape.kernel_width; ++j, ++weights) {
-            const size_t in_x = x * shape.stride_width + j * shape.dilation_width - shape.pad_left;
-            if (in_y >= shape.input_height || in_x >= shape.input_width) continue;
-            sum += *weights * input[(in_y * shape.input_width + in_x) * in_stride + k / shape.multiplier];
-          }
-        }
-        if (epilogue.residual != nullptr) {
-          sum += epilogue.residual_scale * epilogue.residual[pixel * epilogue.residual_stride + k];
-        }
-        sum = sum < epilogue.min ? epilogue.min : sum;
-        to[k] = sum > epilogue.max ? epilogue.max : sum;
-      }
-      if (epilogue.activation != nullptr && channels != 0) {
-        epilogue.activation(to, channels, epilogue.activation_context);
-      }
-    }
+    run_row(call, row, y, 0, block_count(shape), input, output, epilogue);
   }
 }
 
 void depthwise(const DepthwiseShape& shape, const void* packed, const float* input, float* output,
                const GemmEpilogue& epilogue) noexcept {
-  const size_t in_stride = shape.input_pixel_stride != 0 ? shape.input_pixel_stride : shape.channels;
-  const size_t out_stride = shape.output_pixel_stride != 0 ? shape.output_pixel_stride : shape.output_channels();
-  for (size_t b = 0; b < shape.batch; ++b) {
-    const size_t pixels = b * shape.output_height * shape.output_width;
-    GemmEpilogue image = epilogue;
-    if (image.residual != nullptr) image.residual += pixels * image.residual_stride;
-    depthwise_rows(shape, packed, input + b * shape.input_height * shape.input_width * in_stride,
-                   output + pixels * out_stride, 0, shape.output_height, image);
-  }
+  if (shape.output_width == 0 || shape.output_channels() == 0) return;
+  const size_t row_work = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
+  const size_t grain = std::max<size_t>(1, kGrainWork / row_work);
+  const size_t input_image = shape.input_height * shape.input_width * input_stride(shape);
+  const size_t output_pixels = shape.output_height * shape.output_width;
+  parallel_ranges(shape.batch * shape.output_height, grain, [&](size_t begin, size_t end) {
+    while (begin < end) {
+      const size_t b = begin / shape.output_height, y = begin % shape.output_height;
+      const size_t y_end = std::min(shape.output_height, y + end - begin);
+      GemmEpilogue image = epilogue;
+      if (image.residual != nullptr) image.residual += b * output_pixels * image.residual_stride;
+      depthwise_rows(shape, packed, input + b * input_image, output + b * output_pixels * output_stride(shape), y,
+                     y_end, image);
+      begin += y_end - y;
+    }
+  });
 }
 
 }  // namespace enr::kernels

@@ -1,0 +1,39 @@
+#pragma once
+
+// The per-ISA loops of the depthwise family.
+//
+// Packed weights: for each block of `lanes` output channels its biases, then its taps row by row, each `lanes` floats;
+// the last block is filled up with zeros.
+
+#include <stddef.h>
+
+namespace enr::kernels {
+
+// One image; what does not change from row to row.
+struct DepthwiseCall {
+  const float* packed;
+  size_t input_height, input_width, output_width;
+  size_t channels;  // of the output
+  size_t multiplier;
+  size_t kernel_height, kernel_width, stride_height, stride_width, dilation_height, dilation_width, pad_top, pad_left;
+  size_t input_pixel_stride, output_pixel_stride, residual_stride;
+  float residual_scale, min, max;
+};
+
+// Blocks [block_begin, block_end) of output row y. input points to the image's first pixel, output and residual (may be
+// null) to the row's first pixel.
+using DepthwiseRowFunction = void (*)(const DepthwiseCall& call, size_t y, size_t block_begin, size_t block_end,
+                                      const float* input, float* output, const float* residual) noexcept;
+
+struct DepthwiseKernels {
+  size_t lanes;
+  DepthwiseRowFunction row_3x3_s1;  // kernel width 3, stride width 1, dilation width 1, multiplier 1; any height
+  DepthwiseRowFunction row_3x3_s2;
+  DepthwiseRowFunction row_5x5_s1;
+  DepthwiseRowFunction row_5x5_s2;
+  DepthwiseRowFunction row_any;
+};
+
+const DepthwiseKernels& depthwise_kernels();
+
+}  // namespace enr::kernels

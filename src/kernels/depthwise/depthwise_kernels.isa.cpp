@@ -1,0 +1,210 @@
+#include "kernels/depthwise/depthwise_kernels.h"
+
+#include "kernels/isa.h"
+#include "kernels/simd/partial.h"
+
+namespace enr::kernels::ENR_ISA {
+
+namespace {
+
+constexpr size_t kLanesHere = kF32Lanes;
+
+// The kernel's valid rows for one output row.
+struct KernelRows {
+  size_t begin, end;
+  const float* input;  // the row of tap row `begin`, first column
+  size_t step;         // floats from a tap row's input row to the next
+};
+
+KernelRows kernel_rows(const DepthwiseCall& call, size_t y, const float* input) {
+  const ptrdiff_t first = (ptrdiff_t)(y * call.stride_height) - (ptrdiff_t)call.pad_top;
+  const ptrdiff_t dilation = (ptrdiff_t)call.dilation_height, height = (ptrdiff_t)call.input_height;
+  KernelRows rows{0, call.kernel_height, input, 0};
+  while (rows.begin < rows.end && first + (ptrdiff_t)rows.begin * dilation < 0) ++rows.begin;
+  while (rows.end > rows.begin && first + (ptrdiff_t)(rows.end - 1) * dilation >= height) --rows.end;
+  const size_t row_stride = call.input_width * call.input_pixel_stride;
+  rows.step = call.dilation_height * row_stride;
+  if (rows.begin < rows.end) rows.input += (size_t)(first + (ptrdiff_t)rows.begin * dilation) * row_stride;
+  return rows;
+}
+
+// What is left to do with a pixel's sums. kPartial: only the first `count` lanes are in memory.
+template <bool kPartial>
+ENR_INLINE void finish(const DepthwiseCall& call, F32 sum, float* output, const float* residual, size_t count) {
+  if (residual != nullptr) {
+    sum = fma(splat(call.residual_scale), kPartial ? load_first(residual, count) : load(residual), sum);
+  }
+  sum = min_keep_nan(max_keep_nan(sum, splat(call.min)), splat(call.max));
+  if constexpr (kPartial) {
+    store_first(output, sum, count);
+  } else {
+    store(output, sum);
+  }
+}
+
+// kPixels neighbouring outputs of all whole blocks: a loaded input column serves every output it belongs to, a row of
+// weights stays in registers. Bit i of `valid` tells whether input column i of the tile exists.
+template <int kWidth, int kStride, int kPixels>
+void tile(const DepthwiseCall& call, const KernelRows& rows, const float* packed, size_t blocks, ptrdiff_t first_column,
+          uint32_t valid, size_t channel, float* output, const float* residual) {
+  constexpr int columns = (kPixels - 1) * kStride + kWidth;
+  const ptrdiff_t pixel_stride = (ptrdiff_t)call.input_pixel_stride;
+  const size_t block_size = (1 + call.kernel_height * kWidth) * kLanesHere;
+  for (size_t block = 0; block < blocks; ++block, packed += block_size, channel += kLanesHere) {
+    F32 sum[kPixels];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) sum[p] = load(packed);
+    const float* weights = packed + (1 + rows.begin * kWidth) * kLanesHere;
+    const float* input = rows.input + channel;
+    for (size_t ky = rows.begin; ky < rows.end; ++ky, weights += kWidth * kLanesHere, input += rows.step) {
+      F32 w[kWidth];
+#pragma GCC unroll 5
+      for (int k = 0; k < kWidth; ++k) w[k] = load(weights + k * (int)kLanesHere);
+#pragma GCC unroll 32
+      for (int column = 0; column < columns; ++column) {
+        if ((valid >> column & 1) == 0) continue;
+        const F32 v = load(input + (first_column + column) * pixel_stride);
+#pragma GCC unroll 8
+        for (int p = 0; p < kPixels; ++p) {
+          const int k = column - p * kStride;
+          if (k >= 0 && k < kWidth) sum[p] = fma(v, w[k], sum[p]);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      finish<false>(call, sum[p], output + p * call.output_pixel_stride + channel,
+                    residual == nullptr ? nullptr : residual + p * call.residual_stride + channel, kLanesHere);
+    }
+  }
+}
+
+// kPixels neighbouring outputs of one block, any kernel. Tap columns [begin, end) exist for all of them.
+template <int kPixels, bool kPartial, bool kMultiplied>
+void tile_any(const DepthwiseCall& call, const KernelRows& rows, const float* packed, size_t x, size_t tap_begin,
+              size_t tap_end, size_t channel, size_t count, float* output, const float* residual) {
+  const ptrdiff_t first = (ptrdiff_t)(x * call.stride_width) - (ptrdiff_t)call.pad_left;
+  const ptrdiff_t pixel_stride = (ptrdiff_t)call.input_pixel_stride;
+  F32 sum[kPixels];
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) sum[p] = load(packed);
+  const float* input = rows.input + channel / call.multiplier;
+  for (size_t ky = rows.begin; ky < rows.end; ++ky, input += rows.step) {
+    for (size_t kx = tap_begin; kx < tap_end; ++kx) {
+      const F32 w = load(packed + (1 + ky * call.kernel_width + kx) * kLanesHere);
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) {
+        const float* pixel =
+            input + (first + (ptrdiff_t)(p * call.stride_width + kx * call.dilation_width)) * pixel_stride;
+        F32 v;
+        if constexpr (kMultiplied) {
+          v = F32{};
+          for (size_t i = 0, phase = channel % call.multiplier; i < count; ++i) {
+            v[i] = *pixel;
+            if (++phase == call.multiplier) phase = 0, ++pixel;
+          }
+        } else {
+          v = kPartial ? load_first(pixel, count) : load(pixel);
+        }
+        sum[p] = fma(v, w, sum[p]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) {
+    finish<kPartial>(call, sum[p], output + (x + p) * call.output_pixel_stride + channel,
+                     residual == nullptr ? nullptr : residual + (x + p) * call.residual_stride + channel, count);
+  }
+}
+
+template <bool kPartial, bool kMultiplied>
+void row_block(const DepthwiseCall& call, const KernelRows& rows, const float* packed, size_t channel, size_t count,
+               float* output, const float* residual) {
+  constexpr int pixels = kMultiplied ? 1 : 4;
+  const ptrdiff_t width = (ptrdiff_t)call.input_width, dilation = (ptrdiff_t)call.dilation_width;
+  for (size_t x = 0; x < call.output_width;) {
+    const ptrdiff_t first = (ptrdiff_t)(x * call.stride_width) - (ptrdiff_t)call.pad_left;
+    const ptrdiff_t last =
+        first + (ptrdiff_t)((pixels - 1) * call.stride_width) + (ptrdiff_t)(call.kernel_width - 1) * dilation;
+    if (first >= 0 && last < width && x + pixels <= call.output_width) {
+      tile_any<pixels, kPartial, kMultiplied>(call, rows, packed, x, 0, call.kernel_width, channel, count, output,
+                                              residual);
+      x += pixels;
+      continue;
+    }
+    size_t begin = 0, end = call.kernel_width;
+    while (begin < end && first + (ptrdiff_t)begin * dilation < 0) ++begin;
+    while (end > begin && first + (ptrdiff_t)(end - 1) * dilation >= width) --end;
+    tile_any<1, kPartial, kMultiplied>(call, rows, packed, x, begin, end, channel, count, output, residual);
+    ++x;
+  }
+}
+
+void row_any(const DepthwiseCall& call, size_t y, size_t block_begin, size_t block_end, const float* input,
+             float* output, const float* residual) noexcept {
+  const KernelRows rows = kernel_rows(call, y, input);
+  const size_t block_size = (1 + call.kernel_height * call.kernel_width) * kLanesHere;
+  for (size_t block = block_begin; block < block_end; ++block) {
+    const float* packed = call.packed + block * block_size;
+    const size_t channel = block * kLanesHere, left = call.channels - channel;
+    const size_t count = left < kLanesHere ? left : kLanesHere;
+    if (call.multiplier != 1) {
+      if (count == kLanesHere) {
+        row_block<false, true>(call, rows, packed, channel, count, output, residual);
+      } else {
+        row_block<true, true>(call, rows, packed, channel, count, output, residual);
+      }
+    } else if (count == kLanesHere) {
+      row_block<false, false>(call, rows, packed, channel, count, output, residual);
+    } else {
+      row_block<true, false>(call, rows, packed, channel, count, output, residual);
+    }
+  }
+}
+
+template <int kWidth, int kStride>
+void row_fixed(const DepthwiseCall& call, size_t y, size_t block_begin, size_t block_end, const float* input,
+               float* output, const float* residual) noexcept {
+  using Tile = void (*)(const DepthwiseCall&, const KernelRows&, const float*, size_t, ptrdiff_t, uint32_t, size_t,
+                        float*, const float*);
+  static constexpr Tile tiles[9] = {nullptr,
+                                    tile<kWidth, kStride, 1>,
+                                    tile<kWidth, kStride, 2>,
+                                    tile<kWidth, kStride, 2>,
+                                    tile<kWidth, kStride, 4>,
+                                    tile<kWidth, kStride, 4>,
+                                    tile<kWidth, kStride, 4>,
+                                    tile<kWidth, kStride, 7>,
+                                    tile<kWidth, kStride, 8>};
+  static constexpr size_t sizes[9] = {0, 1, 2, 2, 4, 4, 4, 7, 8};
+  const KernelRows rows = kernel_rows(call, y, input);
+  const size_t block_size = (1 + call.kernel_height * kWidth) * kLanesHere;
+  const size_t whole_end = call.channels / kLanesHere < block_end ? call.channels / kLanesHere : block_end;
+  const size_t longest = call.output_width % 8 != 0 && call.output_width % 7 == 0 && call.output_width < 24 ? 7 : 8;
+  for (size_t x = 0; x < call.output_width && block_begin < whole_end;) {
+    const size_t left = call.output_width - x;
+    const size_t choice = left < longest ? left : longest;
+    const ptrdiff_t first = (ptrdiff_t)(x * kStride) - (ptrdiff_t)call.pad_left;
+    // Columns [first, first + 32) cut to [0, width).
+    const ptrdiff_t end = (ptrdiff_t)call.input_width - first;
+    uint32_t valid = end <= 0 ? 0 : end >= 32 ? ~0u : (1u << end) - 1;
+    if (first < 0) valid = first <= -32 ? 0 : valid & ~0u << -first;
+    tiles[choice](call, rows, call.packed + block_begin * block_size, whole_end - block_begin, first, valid,
+                  block_begin * kLanesHere, output + x * call.output_pixel_stride,
+                  residual == nullptr ? nullptr : residual + x * call.residual_stride);
+    x += sizes[choice];
+  }
+  if (whole_end < block_end) {
+    row_any(call, y, whole_end < block_begin ? block_begin : whole_end, block_end, input, output, residual);
+  }
+}
+
+}  // namespace
+
+const DepthwiseKernels& depthwise_kernels() {
+  static const DepthwiseKernels table = {kLanesHere,      row_fixed<3, 1>, row_fixed<3, 2>,
+                                         row_fixed<5, 1>, row_fixed<5, 2>, row_any};
+  return table;
+}
+
+}  // namespace enr::kernels::ENR_ISA
