@@ -1,0 +1,251 @@
+#include "kernels/qelementwise/qelementwise.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace enr::kernels {
+
+namespace {
+
+template <class T>
+constexpr int32_t kLowest = std::numeric_limits<T>::min();
+template <class T>
+constexpr int32_t kHighest = std::numeric_limits<T>::max();
+
+// The byte of table entry `index` as a number of T.
+template <class T>
+int32_t value_of(size_t index) noexcept {
+  return static_cast<T>(static_cast<uint8_t>(index));
+}
+
+// round(256 * ratio) products, shifted back with halves up: XNNPACK's rule for convert and leaky ReLU.
+template <class T>
+uint8_t scale_by_256ths(int32_t value, int32_t multiplier, int32_t output_zero_point) noexcept {
+  const int32_t scaled = ((value * multiplier + 128) >> 8) + output_zero_point;
+  return static_cast<uint8_t>(std::clamp(scaled, kLowest<T>, kHighest<T>));
+}
+
+template <class T>
+T round_to(float value) noexcept {
+  if (std::isnan(value)) value = 0;
+  return static_cast<T>(
+      std::clamp(std::nearbyint(value), static_cast<float>(kLowest<T>), static_cast<float>(kHighest<T>)));
+}
+
+template <class T>
+T qbinary_one(const QBinaryParams& p, int32_t a, int32_t b) noexcept {
+  int32_t value;
+  if (p.op == QBinary::kMultiply) {
+    const int32_t product = (a - p.a_zero_point) * (b - p.b_zero_point);
+    value = static_cast<int32_t>(std::lrint(static_cast<float>(product) * p.scale));
+  } else {
+    value = (p.bias + a * p.a_multiplier + b * p.b_multiplier) >> p.shift;
+  }
+  return static_cast<T>(std::clamp(value + p.output_zero_point, p.min, p.max));
+}
+
+bool in_range(float ratio, float low, float high) noexcept { return ratio >= low && ratio < high; }
+
+}  // namespace
+
+bool qadd_supports(float a_scale, float b_scale, float output_scale) noexcept {
+  return in_range(a_scale / output_scale, 0x1p-10f, 0x1p8f) && in_range(b_scale / output_scale, 0x1p-10f, 0x1p8f);
+}
+bool qmul_supports(float a_scale, float b_scale, float output_scale) noexcept {
+  return in_range(a_scale * b_scale / output_scale, 0x1p-16f, 0x1p8f);
+}
+bool qconvert_supports(float input_scale, float output_scale) noexcept {
+  return input_scale / output_scale >= 0x1p-8f && input_scale / output_scale <= 0x1p7f;
+}
+
+QBinaryParams make_qbinary(QBinary op, Quantization a, Quantization b, Quantization output, int32_t min,
+                           int32_t max) noexcept {
+  QBinaryParams p{.op = op,
+                  .a_zero_point = a.zero_point,
+                  .b_zero_point = b.zero_point,
+                  .output_zero_point = output.zero_point,
+                  .min = min,
+                  .max = max};
+  if (op == QBinary::kMultiply) {
+    p.scale = a.scale * b.scale / output.scale;
+    return p;
+  }
+  // Multipliers of 21 bits, of which the larger one uses all.
+  const float a_ratio = a.scale / output.scale, b_ratio = b.scale / output.scale;
+  const int exponent = static_cast<int>(std::bit_cast<uint32_t>(std::max(a_ratio, b_ratio)) >> 23) - 127;
+  p.shift = static_cast<uint32_t>(20 - exponent);
+  p.a_multiplier = static_cast<int32_t>(std::lrint(std::ldexp(a_ratio, 20 - exponent)));
+  p.b_multiplier = static_cast<int32_t>(std::lrint(std::ldexp(b_ratio, 20 - exponent)));
+  if (op == QBinary::kSubtract) p.b_multiplier = -p.b_multiplier;
+  p.bias = (1 << (p.shift - 1)) - p.a_multiplier * a.zero_point - p.b_multiplier * b.zero_point;
+  return p;
+}
+
+template <class T>
+void qbinary(const QBinaryParams& params, const QBroadcast& shape, const T* a, const T* b, T* output) noexcept {
+  for (size_t row = 0; row < shape.rows; ++row) {
+    for (size_t i = 0; i < shape.n; ++i) {
+      output[row * shape.n + i] =
+          qbinary_one<T>(params, a[row * shape.a_row + i * shape.a_step], b[row * shape.b_row + i * shape.b_step]);
+    }
+  }
+}
+
+template <class T>
+void make_lut(float (*function)(float, const void*), const void* context, Quantization input, Quantization output,
+              uint8_t* table) noexcept {
+  const float inverse = 1.0f / output.scale;
+  for (size_t i = 0; i < 256; ++i) {
+    const float value = (static_cast<float>(value_of<T>(i)) - static_cast<float>(input.zero_point)) * input.scale;
+    const float quanta = function(value, context) * inverse + static_cast<float>(output.zero_point);
+    table[i] = static_cast<uint8_t>(round_to<T>(quanta));
+  }
+}
+
+template <class T>
+void make_leaky_relu_lut(float negative_slope, Quantization input, Quantization output, uint8_t* table) noexcept {
+  const float ratio = input.scale / output.scale;
+  const int32_t positive = static_cast<int32_t>(std::lrint(256.0f * ratio));
+  const int32_t negative = static_cast<int32_t>(std::lrint(256.0f * (ratio * negative_slope)));
+  for (size_t i = 0; i < 256; ++i) {
+    const int32_t value = value_of<T>(i) - input.zero_point;
+    table[i] = scale_by_256ths<T>(value, value > 0 ? positive : negative, output.zero_point);
+  }
+}
+
+template <class T>
+void make_convert_lut(Quantization input, Quantization output, uint8_t* table) noexcept {
+  const int32_t multiplier = static_cast<int32_t>(std::lrint(256.0f * (input.scale / output.scale)));
+  for (size_t i = 0; i < 256; ++i) {
+    table[i] = scale_by_256ths<T>(value_of<T>(i) - input.zero_point, multiplier, output.zero_point);
+  }
+}
+
+template <class T>
+void make_clamp_lut(int32_t min, int32_t max, uint8_t* table) noexcept {
+  for (size_t i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(std::clamp(value_of<T>(i), min, max));
+}
+
+void apply_lut(const uint8_t* table, const void* in, void* out, size_t n) noexcept {
+  for (size_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = table[static_cast<const uint8_t*>(in)[i]];
+}
+
+void apply_lut_rows(const uint8_t* table, size_t rows, size_t n, const void* in, size_t in_stride, void* out,
+                    size_t out_stride) noexcept {
+  for (size_t row = 0; row < rows; ++row) {
+    apply_lut(table, static_cast<const uint8_t*>(in) + row * in_stride, static_cast<uint8_t*>(out) + row * out_stride,
+              n);
+  }
+}
+
+template <class T>
+void qclamp(const T* in, T* out, size_t n, int32_t min, int32_t max) noexcept {
+  for (size_t i = 0; i < n; ++i) out[i] = static_cast<T>(std::clamp<int32_t>(in[i], min, max));
+}
+
+template <class T>
+void qmean(size_t outer, size_t reduced, size_t inner, size_t input_row, const T* in, T* out, Quantization input,
+           Quantization output, size_t divisor) noexcept {
+  if (input_row == 0) input_row = inner;
+  const float scale = input.scale / output.scale * (1.0f / static_cast<float>(divisor));
+  const float shift = static_cast<float>(output.zero_point) -
+                      static_cast<float>(static_cast<int32_t>(reduced)) * static_cast<float>(input.zero_point) * scale;
+  for (size_t o = 0; o < outer; ++o) {
+    for (size_t i = 0; i < inner; ++i) {
+      int32_t sum = 0;
+      for (size_t r = 0; r < reduced; ++r) sum += in[(o * reduced + r) * input_row + i];
+      out[o * inner + i] = round_to<T>(static_cast<float>(sum) * scale + shift);
+    }
+  }
+}
+
+template <class T>
+void qaverage_pool_nhwc(const PoolShape& s, AverageDivisor divisor, const T* in, T* out, Quantization input,
+                        Quantization output, int32_t min, int32_t max) noexcept {
+  const size_t in_stride = s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
+  const size_t out_stride = s.output_pixel_stride != 0 ? s.output_pixel_stride : s.channels;
+  for (size_t pixel = 0; pixel < s.batch * s.output_height * s.output_width; ++pixel) {
+    const size_t image = pixel / (s.output_height * s.output_width);
+    const size_t y = pixel / s.output_width % s.output_height, x = pixel % s.output_width;
+    for (size_t c = 0; c < s.channels; ++c) {
+      int32_t sum = 0, count = 0;
+      for (size_t tap = 0; tap < s.kernel_height * s.kernel_width; ++tap) {
+        const size_t iy = y * s.stride_height + tap / s.kernel_width - s.pad_top;
+        const size_t ix = x * s.stride_width + tap % s.kernel_width - s.pad_left;
+        if (iy >= s.input_height || ix >= s.input_width) continue;
+        sum += in[((image * s.input_height + iy) * s.input_width + ix) * in_stride + c] - input.zero_point;
+        ++count;
+      }
+      if (divisor == AverageDivisor::kIncludePadding) count = static_cast<int32_t>(s.kernel_height * s.kernel_width);
+      const float scale = input.scale / (output.scale * static_cast<float>(std::max(count, 1)));
+      const int32_t value = static_cast<int32_t>(std::lrint(static_cast<float>(sum) * scale)) + output.zero_point;
+      out[pixel * out_stride + c] = static_cast<T>(std::clamp(value, min, max));
+    }
+  }
+}
+
+namespace {
+
+// Where an output row or column reads: two inputs and the weight of the second in 2048ths.
+struct Sample {
+  size_t first, second;
+  int32_t weight;
+};
+
+Sample sample_at(size_t output, size_t input_size, size_t output_size, bool align_corners) noexcept {
+  const int32_t adjustment = align_corners && output_size != 1 ? 1 : 0;
+  const float scale = static_cast<float>(static_cast<int32_t>(input_size) - adjustment) /
+                      static_cast<float>(static_cast<int32_t>(output_size) - adjustment);
+  const float last = static_cast<float>(input_size - 1);
+  float position = static_cast<float>(static_cast<int32_t>(output)) * scale;
+  if (!align_corners) position = std::max(position + (0.5f * scale - 0.5f), 0.0f);
+  position = std::min(position, last);
+  const size_t first = static_cast<size_t>(position);
+  const float fraction = position - static_cast<float>(first);
+  return {first, std::min(first + 1, input_size - 1), static_cast<int32_t>(std::lrint(fraction * 2048.0f))};
+}
+
+}  // namespace
+
+template <class T>
+void qresize_bilinear_nhwc(const ResizeShape& s, bool align_corners, const T* in, T* out) noexcept {
+  const size_t in_stride = s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
+  const size_t out_stride = s.output_pixel_stride != 0 ? s.output_pixel_stride : s.channels;
+  for (size_t row = 0; row < s.batch * s.output_height; ++row) {
+    const Sample y = sample_at(row % s.output_height, s.input_height, s.output_height, align_corners);
+    const T* image = in + row / s.output_height * s.input_height * s.input_width * in_stride;
+    for (size_t column = 0; column < s.output_width; ++column) {
+      const Sample x = sample_at(column, s.input_width, s.output_width, align_corners);
+      const T* top_left = image + (y.first * s.input_width + x.first) * in_stride;
+      const T* top_right = image + (y.first * s.input_width + x.second) * in_stride;
+      const T* bottom_left = image + (y.second * s.input_width + x.first) * in_stride;
+      const T* bottom_right = image + (y.second * s.input_width + x.second) * in_stride;
+      T* to = out + (row * s.output_width + column) * out_stride;
+      for (size_t c = 0; c < s.channels; ++c) {
+        const int32_t top = top_left[c] * 2048 + (top_right[c] - top_left[c]) * x.weight;
+        const int32_t bottom = bottom_left[c] * 2048 + (bottom_right[c] - bottom_left[c]) * x.weight;
+        to[c] = static_cast<T>((top * 2048 + (bottom - top) * y.weight + (1 << 21)) >> 22);
+      }
+    }
+  }
+}
+
+#define ENR_INSTANTIATE(T)                                                                                           \
+  template void qbinary<T>(const QBinaryParams&, const QBroadcast&, const T*, const T*, T*) noexcept;                \
+  template void make_lut<T>(float (*)(float, const void*), const void*, Quantization, Quantization,                  \
+                            uint8_t*) noexcept;                                                                      \
+  template void make_leaky_relu_lut<T>(float, Quantization, Quantization, uint8_t*) noexcept;                        \
+  template void make_convert_lut<T>(Quantization, Quantization, uint8_t*) noexcept;                                  \
+  template void make_clamp_lut<T>(int32_t, int32_t, uint8_t*) noexcept;                                              \
+  template void qclamp<T>(const T*, T*, size_t, int32_t, int32_t) noexcept;                                          \
+  template void qmean<T>(size_t, size_t, size_t, size_t, const T*, T*, Quantization, Quantization, size_t) noexcept; \
+  template void qaverage_pool_nhwc<T>(const PoolShape&, AverageDivisor, const T*, T*, Quantization, Quantization,    \
+                                      int32_t, int32_t) noexcept;                                                    \
+  template void qresize_bilinear_nhwc<T>(const ResizeShape&, bool, const T*, T*) noexcept;
+ENR_INSTANTIATE(int8_t)
+ENR_INSTANTIATE(uint8_t)
+#undef ENR_INSTANTIATE
+
+}  // namespace enr::kernels
