@@ -28,13 +28,20 @@ KernelRows kernel_rows(const DepthwiseCall& call, size_t y, const float* input) 
   return rows;
 }
 
-// What is left to do with a pixel's sums. kPartial: only the first `count` lanes are in memory.
+// What is left to do with a pixel's sums once they are complete.
+struct Finish {
+  F32 scale, min, max;
+  explicit Finish(const DepthwiseCall& call)
+      : scale(splat(call.residual_scale)), min(splat(call.min)), max(splat(call.max)) {}
+};
+
+// Residual, clamp, store. kPartial: only the first `count` lanes are in memory.
 template <bool kPartial>
-ENR_INLINE void finish(const DepthwiseCall& call, F32 sum, float* output, const float* residual, size_t count) {
+ENR_INLINE void finish(const Finish& last, F32 sum, float* output, const float* residual, size_t count) {
   if (residual != nullptr) {
-    sum = fma(splat(call.residual_scale), kPartial ? load_first(residual, count) : load(residual), sum);
+    sum = fma(last.scale, kPartial ? load_first(residual, count) : load(residual), sum);
   }
-  sum = min_keep_nan(max_keep_nan(sum, splat(call.min)), splat(call.max));
+  sum = min_keep_nan(max_keep_nan(sum, last.min), last.max);
   if constexpr (kPartial) {
     store_first(output, sum, count);
   } else {
@@ -42,40 +49,77 @@ ENR_INLINE void finish(const DepthwiseCall& call, F32 sum, float* output, const 
   }
 }
 
+// Keeps the compiler from precomputing everything that can be derived from the value outside of a loop: that takes more
+// registers than there are.
+template <class T>
+ENR_INLINE void hide(T& value) {
+  __asm__("" : "+r"(value));
+}
+// The same for a register of floats: loaded once, not again for each use.
+ENR_INLINE void hide(F32& value) {
+#if defined(__x86_64__)
+  __asm__("" : "+v"(value));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(value));
+#else
+  (void)value;
+#endif
+}
+
 // kPixels neighbouring outputs of all whole blocks: a loaded input column serves every output it belongs to, a row of
-// weights stays in registers. Bit i of `valid` tells whether input column i of the tile exists.
-template <int kWidth, int kStride, int kPixels>
+// weights stays in registers. Bit i of `valid` tells whether input column i of the tile exists; kChecked is false where
+// all do.
+template <int kWidth, int kStride, int kPixels, bool kChecked>
 void tile(const DepthwiseCall& call, const KernelRows& rows, const float* packed, size_t blocks, ptrdiff_t first_column,
           uint32_t valid, size_t channel, float* output, const float* residual) {
   constexpr int columns = (kPixels - 1) * kStride + kWidth;
-  const ptrdiff_t pixel_stride = (ptrdiff_t)call.input_pixel_stride;
-  const size_t block_size = (1 + call.kernel_height * kWidth) * kLanesHere;
-  for (size_t block = 0; block < blocks; ++block, packed += block_size, channel += kLanesHere) {
+  const size_t block_bytes = (1 + call.kernel_height * kWidth) * kVectorBytes;
+  const ptrdiff_t pixel_bytes = (ptrdiff_t)(call.input_pixel_stride * sizeof(float));
+  const ptrdiff_t step_bytes = (ptrdiff_t)(rows.step * sizeof(float));
+  const size_t output_pixel_stride = call.output_pixel_stride, residual_stride = call.residual_stride;
+  const size_t ky_begin = rows.begin, ky_end = rows.end;
+  const Finish last(call);
+  const char* weights_block = (const char*)(packed + (1 + rows.begin * kWidth) * kLanesHere);
+  const char* input_block = (const char*)(rows.input + channel) + first_column * pixel_bytes;
+  for (size_t block = 0; block < blocks; ++block) {
     F32 sum[kPixels];
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) sum[p] = load(packed);
-    const float* weights = packed + (1 + rows.begin * kWidth) * kLanesHere;
-    const float* input = rows.input + channel;
-    for (size_t ky = rows.begin; ky < rows.end; ++ky, weights += kWidth * kLanesHere, input += rows.step) {
+    const char* weights = weights_block;
+    const char* row = input_block;
+    for (size_t ky = ky_begin; ky < ky_end; ++ky) {
       F32 w[kWidth];
 #pragma GCC unroll 5
-      for (int k = 0; k < kWidth; ++k) w[k] = load(weights + k * (int)kLanesHere);
+      for (int k = 0; k < kWidth; ++k) w[k] = load((const float*)(weights + k * kVectorBytes));
+      const char* input = row;
 #pragma GCC unroll 32
-      for (int column = 0; column < columns; ++column) {
-        if ((valid >> column & 1) == 0) continue;
-        const F32 v = load(input + (first_column + column) * pixel_stride);
+      for (int column = 0; column < columns; ++column, input += pixel_bytes) {
+        hide(input);
+        if (kChecked && (valid >> column & 1) == 0) continue;
+        F32 v = load((const float*)input);
+        hide(v);
 #pragma GCC unroll 8
         for (int p = 0; p < kPixels; ++p) {
           const int k = column - p * kStride;
           if (k >= 0 && k < kWidth) sum[p] = fma(v, w[k], sum[p]);
         }
       }
+      weights += kWidth * kVectorBytes;
+      row += step_bytes;
+      hide(valid);
     }
+    float* out = output + channel;
+    const float* added = residual == nullptr ? nullptr : residual + channel;
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) {
-      finish<false>(call, sum[p], output + p * call.output_pixel_stride + channel,
-                    residual == nullptr ? nullptr : residual + p * call.residual_stride + channel, kLanesHere);
+      finish<false>(last, sum[p], out, added, kLanesHere);
+      out += output_pixel_stride;
+      if (added != nullptr) added += residual_stride;
     }
+    packed = (const float*)((const char*)packed + block_bytes);
+    weights_block += block_bytes;
+    input_block += kVectorBytes;
+    channel += kLanesHere;
   }
 }
 
@@ -110,9 +154,10 @@ void tile_any(const DepthwiseCall& call, const KernelRows& rows, const float* pa
       }
     }
   }
+  const Finish last(call);
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) {
-    finish<kPartial>(call, sum[p], output + (x + p) * call.output_pixel_stride + channel,
+    finish<kPartial>(last, sum[p], output + (x + p) * call.output_pixel_stride + channel,
                      residual == nullptr ? nullptr : residual + (x + p) * call.residual_stride + channel, count);
   }
 }
@@ -167,15 +212,15 @@ void row_fixed(const DepthwiseCall& call, size_t y, size_t block_begin, size_t b
                float* output, const float* residual) noexcept {
   using Tile = void (*)(const DepthwiseCall&, const KernelRows&, const float*, size_t, ptrdiff_t, uint32_t, size_t,
                         float*, const float*);
-  static constexpr Tile tiles[9] = {nullptr,
-                                    tile<kWidth, kStride, 1>,
-                                    tile<kWidth, kStride, 2>,
-                                    tile<kWidth, kStride, 2>,
-                                    tile<kWidth, kStride, 4>,
-                                    tile<kWidth, kStride, 4>,
-                                    tile<kWidth, kStride, 4>,
-                                    tile<kWidth, kStride, 7>,
-                                    tile<kWidth, kStride, 8>};
+  static constexpr Tile checked[9] = {nullptr,
+                                      tile<kWidth, kStride, 1, true>,
+                                      tile<kWidth, kStride, 2, true>,
+                                      tile<kWidth, kStride, 2, true>,
+                                      tile<kWidth, kStride, 4, true>,
+                                      tile<kWidth, kStride, 4, true>,
+                                      tile<kWidth, kStride, 4, true>,
+                                      tile<kWidth, kStride, 7, true>,
+                                      tile<kWidth, kStride, 8, true>};
   static constexpr size_t sizes[9] = {0, 1, 2, 2, 4, 4, 4, 7, 8};
   const KernelRows rows = kernel_rows(call, y, input);
   const size_t block_size = (1 + call.kernel_height * kWidth) * kLanesHere;
@@ -189,9 +234,12 @@ void row_fixed(const DepthwiseCall& call, size_t y, size_t block_begin, size_t b
     const ptrdiff_t end = (ptrdiff_t)call.input_width - first;
     uint32_t valid = end <= 0 ? 0 : end >= 32 ? ~0u : (1u << end) - 1;
     if (first < 0) valid = first <= -32 ? 0 : valid & ~0u << -first;
-    tiles[choice](call, rows, call.packed + block_begin * block_size, whole_end - block_begin, first, valid,
-                  block_begin * kLanesHere, output + x * call.output_pixel_stride,
-                  residual == nullptr ? nullptr : residual + x * call.residual_stride);
+    const ptrdiff_t columns = (ptrdiff_t)((sizes[choice] - 1) * kStride) + kWidth;
+    const bool is_inside = choice == 8 && first >= 0 && columns <= end;
+    (is_inside ? tile<kWidth, kStride, 8, false> : checked[choice])(
+        call, rows, call.packed + block_begin * block_size, whole_end - block_begin, first, valid,
+        block_begin * kLanesHere, output + x * call.output_pixel_stride,
+        residual == nullptr ? nullptr : residual + x * call.residual_stride);
     x += sizes[choice];
   }
   if (whole_end < block_end) {
