@@ -20,12 +20,18 @@ namespace enr {
 
 std::string_view isa_name(Isa isa) noexcept {
   switch (isa) {
-    case Isa::kBaseline: return "baseline";
-    case Isa::kX86Avx2: return "x86_avx2";
-    case Isa::kX86AvxVnni: return "x86_avxvnni";
-    case Isa::kX86Avx512: return "x86_avx512";
-    case Isa::kX86Avx512Vnni: return "x86_avx512vnni";
-    case Isa::kArm64DotProd: return "arm64_dotprod";
+    case Isa::kBaseline:
+      return "baseline";
+    case Isa::kX86Avx2:
+      return "x86_avx2";
+    case Isa::kX86AvxVnni:
+      return "x86_avxvnni";
+    case Isa::kX86Avx512:
+      return "x86_avx512";
+    case Isa::kX86Avx512Vnni:
+      return "x86_avx512vnni";
+    case Isa::kArm64DotProd:
+      return "arm64_dotprod";
   }
   return "unknown";
 }
@@ -73,7 +79,8 @@ Isa choose() {
 }
 
 #if defined(__linux__)
-// CPU quota of the process's cgroup in processors, or 0 where none is set; both cgroup versions, as mounted in containers.
+// CPU quota of the process's cgroup in processors, or 0 where none is set; both cgroup versions, as mounted in
+// containers.
 double cgroup_quota() {
   std::ifstream v2("/sys/fs/cgroup/cpu.max");
   std::string quota;

@@ -18,8 +18,8 @@ std::string_view isa_name(Isa isa) noexcept;
 // The bundles this processor and this build can run, worst first; always holds kBaseline.
 const std::vector<Isa>& available_isas();
 
-// The bundle in use: the best available one, or the one the environment variable ENR_ISA names (an unknown or unavailable
-// name throws at first use). Constant for the life of the process.
+// The bundle in use: the best available one, or the one the environment variable ENR_ISA names (an unknown or
+// unavailable name throws at first use). Constant for the life of the process.
 Isa active_isa();
 
 // Processors this process may use: the affinity mask, cut to the cgroup's CPU quota; at least 1.

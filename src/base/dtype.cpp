@@ -4,32 +4,58 @@ namespace enr {
 
 const char* dtype_name(DType dtype) noexcept {
   switch (dtype) {
-    case DType::kUInt8: return "uint8";
-    case DType::kInt8: return "int8";
-    case DType::kInt16: return "int16";
-    case DType::kInt32: return "int32";
-    case DType::kInt64: return "int64";
-    case DType::kFloat16: return "float16";
-    case DType::kFloat32: return "float32";
-    case DType::kFloat64: return "float64";
-    case DType::kComplex32: return "complex32";
-    case DType::kComplex64: return "complex64";
-    case DType::kComplex128: return "complex128";
-    case DType::kBool: return "bool";
-    case DType::kQInt8: return "qint8";
-    case DType::kQUInt8: return "quint8";
-    case DType::kQInt32: return "qint32";
-    case DType::kBFloat16: return "bfloat16";
-    case DType::kQUInt4x2: return "quint4x2";
-    case DType::kQUInt2x4: return "quint2x4";
-    case DType::kBits16: return "bits16";
-    case DType::kFloat8E5M2: return "float8_e5m2";
-    case DType::kFloat8E4M3FN: return "float8_e4m3fn";
-    case DType::kFloat8E5M2FNUZ: return "float8_e5m2fnuz";
-    case DType::kFloat8E4M3FNUZ: return "float8_e4m3fnuz";
-    case DType::kUInt16: return "uint16";
-    case DType::kUInt32: return "uint32";
-    case DType::kUInt64: return "uint64";
+    case DType::kUInt8:
+      return "uint8";
+    case DType::kInt8:
+      return "int8";
+    case DType::kInt16:
+      return "int16";
+    case DType::kInt32:
+      return "int32";
+    case DType::kInt64:
+      return "int64";
+    case DType::kFloat16:
+      return "float16";
+    case DType::kFloat32:
+      return "float32";
+    case DType::kFloat64:
+      return "float64";
+    case DType::kComplex32:
+      return "complex32";
+    case DType::kComplex64:
+      return "complex64";
+    case DType::kComplex128:
+      return "complex128";
+    case DType::kBool:
+      return "bool";
+    case DType::kQInt8:
+      return "qint8";
+    case DType::kQUInt8:
+      return "quint8";
+    case DType::kQInt32:
+      return "qint32";
+    case DType::kBFloat16:
+      return "bfloat16";
+    case DType::kQUInt4x2:
+      return "quint4x2";
+    case DType::kQUInt2x4:
+      return "quint2x4";
+    case DType::kBits16:
+      return "bits16";
+    case DType::kFloat8E5M2:
+      return "float8_e5m2";
+    case DType::kFloat8E4M3FN:
+      return "float8_e4m3fn";
+    case DType::kFloat8E5M2FNUZ:
+      return "float8_e5m2fnuz";
+    case DType::kFloat8E4M3FNUZ:
+      return "float8_e4m3fnuz";
+    case DType::kUInt16:
+      return "uint16";
+    case DType::kUInt32:
+      return "uint32";
+    case DType::kUInt64:
+      return "uint64";
   }
   return "unknown dtype";
 }
@@ -46,22 +72,27 @@ size_t dtype_size(DType dtype) noexcept {
     case DType::kFloat8E5M2:
     case DType::kFloat8E4M3FN:
     case DType::kFloat8E5M2FNUZ:
-    case DType::kFloat8E4M3FNUZ: return 1;
+    case DType::kFloat8E4M3FNUZ:
+      return 1;
     case DType::kInt16:
     case DType::kUInt16:
     case DType::kFloat16:
     case DType::kBFloat16:
-    case DType::kBits16: return 2;
+    case DType::kBits16:
+      return 2;
     case DType::kInt32:
     case DType::kUInt32:
     case DType::kFloat32:
     case DType::kQInt32:
-    case DType::kComplex32: return 4;
+    case DType::kComplex32:
+      return 4;
     case DType::kInt64:
     case DType::kUInt64:
     case DType::kFloat64:
-    case DType::kComplex64: return 8;
-    case DType::kComplex128: return 16;
+    case DType::kComplex64:
+      return 8;
+    case DType::kComplex128:
+      return 16;
   }
   return 0;
 }
@@ -77,8 +108,10 @@ DType promote_integers(DType a, DType b) noexcept {
   const DType s = is_unsigned(a) ? b : a;
   if (dtype_size(s) > dtype_size(u)) return s;
   switch (u) {
-    case DType::kUInt8: return DType::kInt16;
-    default: return DType::kInt64;
+    case DType::kUInt8:
+      return DType::kInt16;
+    default:
+      return DType::kInt64;
   }
 }
 

@@ -124,12 +124,11 @@ State& state() {
     auto* created = new State;
 #if defined(__unix__) || defined(__APPLE__)
     // A forked child has none of the parent's threads: it starts over with a free lock and no pool.
-    pthread_atfork(
-        nullptr, nullptr, [] {
-          State& s = state();
-          new (&s.busy) std::mutex;
-          s.pool = nullptr;
-        });
+    pthread_atfork(nullptr, nullptr, [] {
+      State& s = state();
+      new (&s.busy) std::mutex;
+      s.pool = nullptr;
+    });
 #endif
     return created;
   }();

@@ -8,12 +8,13 @@
 
 namespace enr {
 
-// Runs body(i) for each i of [0, count) on the calling thread and the pool's, and returns when all are done. Indices are
-// taken in rising order, one at a time: give each some 10 us of work or more. A caller that finds the pool busy (another
-// method is computing, or body itself calls parallel_for) runs every index itself. body must not throw.
+// Runs body(i) for each i of [0, count) on the calling thread and the pool's, and returns when all are done. Indices
+// are taken in rising order, one at a time: give each some 10 us of work or more. A caller that finds the pool busy
+// (another method is computing, or body itself calls parallel_for) runs every index itself. body must not throw.
 void parallel_for(size_t count, FunctionRef<void(size_t)> body) noexcept;
 
-// Splits [0, count) into ranges of at least `grain` items and runs body(begin, end) for each, on as many threads as pay.
+// Splits [0, count) into ranges of at least `grain` items and runs body(begin, end) for each, on as many threads as
+// pay.
 void parallel_ranges(size_t count, size_t grain, FunctionRef<void(size_t, size_t)> body) noexcept;
 
 // Threads a parallel_for may use, the caller included. The default fits the affinity mask and the cgroup's quota; the

@@ -16,8 +16,8 @@ namespace enr {
 
 class WeightCache {
  public:
-  // The packed form of the constant at `source`. `packing` names the layout and everything it depends on (sizes, kernel,
-  // dtype): two calls with the same source and packing get the same buffer, and `pack` runs for the first only.
+  // The packed form of the constant at `source`. `packing` names the layout and everything it depends on (sizes,
+  // kernel, dtype): two calls with the same source and packing get the same buffer, and `pack` runs for the first only.
   // Thread-safe. What `pack` throws is passed on and nothing is kept.
   std::shared_ptr<const AlignedBuffer> get(const void* source, const std::string& packing,
                                            const std::function<AlignedBuffer()>& pack) {

@@ -3,8 +3,8 @@
 // How a kernel family is compiled for several instruction sets and picked at start-up.
 //
 // A family has a header FAMILY.h with a plain struct of function pointers (its table), e.g. `struct UnaryKernels`, and
-// `const UnaryKernels& unary_kernels();`. FAMILY.isa.cpp defines, inside `namespace enr::kernels::ENR_ISA`, a function of
-// the same name that returns the table of that instruction set; it is compiled once for each. FAMILY.cpp says
+// `const UnaryKernels& unary_kernels();`. FAMILY.isa.cpp defines, inside `namespace enr::kernels::ENR_ISA`, a function
+// of the same name that returns the table of that instruction set; it is compiled once for each. FAMILY.cpp says
 // `ENR_SELECT_ISA(UnaryKernels, unary_kernels)` to define the public function, which picks once.
 //
 // Code inside NAME.isa.cpp includes only kernels/simd/, its family's headers and C headers: an inline function of a C++
@@ -19,26 +19,34 @@ namespace enr::kernels::ENR_ISA {}
 #include "base/cpu_info.h"
 
 #if defined(__x86_64__)
-#define ENR_DECLARE_ISAS(Table, function)                                \
-  namespace baseline { const Table& function(); }                       \
-  namespace x86_avx2 { const Table& function(); }                       \
-  namespace x86_avx512 { const Table& function(); }
-#define ENR_PICK_ISA(function)                                           \
+#define ENR_DECLARE_ISAS(Table, function) \
+  namespace baseline {                    \
+  const Table& function();                \
+  }                                       \
+  namespace x86_avx2 {                    \
+  const Table& function();                \
+  }                                       \
+  namespace x86_avx512 {                  \
+  const Table& function();                \
+  }
+#define ENR_PICK_ISA(function)                                            \
   (::enr::active_isa() >= ::enr::Isa::kX86Avx512 ? x86_avx512::function() \
-   : ::enr::active_isa() >= ::enr::Isa::kX86Avx2 ? x86_avx2::function()  \
+   : ::enr::active_isa() >= ::enr::Isa::kX86Avx2 ? x86_avx2::function()   \
                                                  : baseline::function())
 #else
 #define ENR_DECLARE_ISAS(Table, function) \
-  namespace baseline { const Table& function(); }
+  namespace baseline {                    \
+  const Table& function();                \
+  }
 #define ENR_PICK_ISA(function) (baseline::function())
 #endif
 
 // To be used inside namespace enr::kernels.
-#define ENR_SELECT_ISA(Table, function)                   \
-  ENR_DECLARE_ISAS(Table, function)                       \
-  const Table& function() {                               \
-    static const Table& chosen = ENR_PICK_ISA(function);  \
-    return chosen;                                        \
+#define ENR_SELECT_ISA(Table, function)                  \
+  ENR_DECLARE_ISAS(Table, function)                      \
+  const Table& function() {                              \
+    static const Table& chosen = ENR_PICK_ISA(function); \
+    return chosen;                                       \
   }
 
 #endif

@@ -7,6 +7,7 @@
 namespace enr {
 
 void OpContext::resize(Tensor& out, Sizes sizes, const char* what) {
+  if (out.is_constant) fail_execution(what, ": a constant cannot be written");
   if (sizes.size() != out.rank) {
     fail_execution(what, ": the result has shape ", sizes, ", the program planned rank ", int{out.rank}, ", shape ",
                    out.sizes());

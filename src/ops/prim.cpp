@@ -1,4 +1,5 @@
-// The operators on symbolic numbers that exporters write between the tensor operators, and the two that alias or append.
+// The operators on symbolic numbers that exporters write between the tensor operators, and the two that alias or
+// append.
 
 #include <cmath>
 #include <cstring>
@@ -22,16 +23,19 @@ void arithmetic(const Scalar& a, const Scalar& b, Value& out, IntFunction ints, 
 int64_t wrap(uint64_t value) { return static_cast<int64_t>(value); }
 
 void add_scalar(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
-  arithmetic(a, b, out, [](int64_t x, int64_t y) { return wrap(uint64_t(x) + uint64_t(y)); },
-             [](double x, double y) { return x + y; });
+  arithmetic(
+      a, b, out, [](int64_t x, int64_t y) { return wrap(uint64_t(x) + uint64_t(y)); },
+      [](double x, double y) { return x + y; });
 }
 void sub_scalar(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
-  arithmetic(a, b, out, [](int64_t x, int64_t y) { return wrap(uint64_t(x) - uint64_t(y)); },
-             [](double x, double y) { return x - y; });
+  arithmetic(
+      a, b, out, [](int64_t x, int64_t y) { return wrap(uint64_t(x) - uint64_t(y)); },
+      [](double x, double y) { return x - y; });
 }
 void mul_scalar(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
-  arithmetic(a, b, out, [](int64_t x, int64_t y) { return wrap(uint64_t(x) * uint64_t(y)); },
-             [](double x, double y) { return x * y; });
+  arithmetic(
+      a, b, out, [](int64_t x, int64_t y) { return wrap(uint64_t(x) * uint64_t(y)); },
+      [](double x, double y) { return x * y; });
 }
 
 int64_t floor_divide(int64_t a, int64_t b) {
@@ -56,19 +60,21 @@ void truediv_scalar(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
   out.data = a.to<double>() / b.to<double>();
 }
 void sym_max(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
-  arithmetic(a, b, out, [](int64_t x, int64_t y) { return std::max(x, y); },
-             [](double x, double y) { return std::max(x, y); });
+  arithmetic(
+      a, b, out, [](int64_t x, int64_t y) { return std::max(x, y); },
+      [](double x, double y) { return std::max(x, y); });
 }
 void sym_min(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
-  arithmetic(a, b, out, [](int64_t x, int64_t y) { return std::min(x, y); },
-             [](double x, double y) { return std::min(x, y); });
+  arithmetic(
+      a, b, out, [](int64_t x, int64_t y) { return std::min(x, y); },
+      [](double x, double y) { return std::min(x, y); });
 }
 
 // Exact for ints, which doubles would round beyond 2^53.
 template <class Compare>
 void compare(const Scalar& a, const Scalar& b, Value& out, Compare holds) {
-  out.data = a.is_double() || b.is_double() ? holds(a.to<double>(), b.to<double>())
-                                            : holds(a.to<int64_t>(), b.to<int64_t>());
+  out.data =
+      a.is_double() || b.is_double() ? holds(a.to<double>(), b.to<double>()) : holds(a.to<int64_t>(), b.to<int64_t>());
 }
 void eq_scalar(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
   compare(a, b, out, [](auto x, auto y) { return x == y; });
@@ -118,20 +124,47 @@ void sym_numel(OpContext&, const Tensor& self, Value& out) { out.data = self.num
 void local_scalar_dense(OpContext&, const Tensor& self, Value& out) {
   if (self.numel() != 1) fail_execution("self: expected one element, got shape ", self.sizes());
   switch (self.dtype) {
-    case DType::kBool: out.data = *self.as<uint8_t>() != 0; return;
-    case DType::kUInt8: out.data = int64_t{*self.as<uint8_t>()}; return;
-    case DType::kInt8: out.data = int64_t{*self.as<int8_t>()}; return;
-    case DType::kInt16: out.data = int64_t{*self.as<int16_t>()}; return;
-    case DType::kUInt16: out.data = int64_t{*self.as<uint16_t>()}; return;
-    case DType::kInt32: out.data = int64_t{*self.as<int32_t>()}; return;
-    case DType::kUInt32: out.data = int64_t{*self.as<uint32_t>()}; return;
-    case DType::kInt64: out.data = *self.as<int64_t>(); return;
-    case DType::kUInt64: out.data = static_cast<int64_t>(*self.as<uint64_t>()); return;
-    case DType::kFloat16: out.data = double{float{*self.as<Half>()}}; return;
-    case DType::kBFloat16: out.data = double{float{*self.as<BFloat16>()}}; return;
-    case DType::kFloat32: out.data = double{*self.as<float>()}; return;
-    case DType::kFloat64: out.data = *self.as<double>(); return;
-    default: fail_execution("self: a ", dtype_name(self.dtype), " element has no scalar form");
+    case DType::kBool:
+      out.data = *self.as<uint8_t>() != 0;
+      return;
+    case DType::kUInt8:
+      out.data = int64_t{*self.as<uint8_t>()};
+      return;
+    case DType::kInt8:
+      out.data = int64_t{*self.as<int8_t>()};
+      return;
+    case DType::kInt16:
+      out.data = int64_t{*self.as<int16_t>()};
+      return;
+    case DType::kUInt16:
+      out.data = int64_t{*self.as<uint16_t>()};
+      return;
+    case DType::kInt32:
+      out.data = int64_t{*self.as<int32_t>()};
+      return;
+    case DType::kUInt32:
+      out.data = int64_t{*self.as<uint32_t>()};
+      return;
+    case DType::kInt64:
+      out.data = *self.as<int64_t>();
+      return;
+    case DType::kUInt64:
+      out.data = static_cast<int64_t>(*self.as<uint64_t>());
+      return;
+    case DType::kFloat16:
+      out.data = double{float{*self.as<Half>()}};
+      return;
+    case DType::kBFloat16:
+      out.data = double{float{*self.as<BFloat16>()}};
+      return;
+    case DType::kFloat32:
+      out.data = double{*self.as<float>()};
+      return;
+    case DType::kFloat64:
+      out.data = *self.as<double>();
+      return;
+    default:
+      fail_execution("self: a ", dtype_name(self.dtype), " element has no scalar form");
   }
 }
 

@@ -39,8 +39,19 @@ Scalar unbox_scalar(const Value& value, size_t index) {
 }
 
 Tensor& unbox_tensor(Value& value, size_t index) {
-  if (auto* tensor = value.get<Tensor>()) return *tensor;
-  fail_argument(index, "a tensor", value);
+  auto* tensor = value.get<Tensor>();
+  if (tensor == nullptr) fail_argument(index, "a tensor", value);
+  if (tensor->data == nullptr && tensor->numel() != 0) {
+    fail_execution("argument ", index, ": the tensor has no memory: nothing has been written to it yet");
+  }
+  return *tensor;
+}
+
+Tensor& unbox_written_tensor(Value& value, size_t index) {
+  auto* tensor = value.get<Tensor>();
+  if (tensor == nullptr) fail_argument(index, "a tensor", value);
+  if (tensor->is_constant) fail_execution("argument ", index, ": a constant cannot be written");
+  return *tensor;
 }
 
 Sizes unbox_ints(Value& value, size_t index) {

@@ -56,7 +56,8 @@ using OperatorFunction = void (*)(OpContext&, Arguments);
 struct Operator {
   std::string name;
   OperatorFunction run;
-  size_t arity;  // arguments the function takes; programs append the return values to them
+  size_t arity;           // arguments the function takes; programs append the return values to them
+  uint64_t written_args;  // bit i: argument i is written (lists of tensors count as written where they come last)
 };
 
 namespace detail {
@@ -65,7 +66,8 @@ int64_t unbox_int(const Value& value, size_t index);
 double unbox_double(const Value& value, size_t index);
 bool unbox_bool(const Value& value, size_t index);
 Scalar unbox_scalar(const Value& value, size_t index);
-Tensor& unbox_tensor(Value& value, size_t index);
+Tensor& unbox_tensor(Value& value, size_t index);          // throws where it has no memory
+Tensor& unbox_written_tensor(Value& value, size_t index);  // throws where it is a constant
 Sizes unbox_ints(Value& value, size_t index);
 std::span<const double> unbox_doubles(const Value& value, size_t index);
 std::span<const uint8_t> unbox_bools(const Value& value, size_t index);
@@ -76,9 +78,9 @@ DType unbox_dtype(const Value& value, size_t index);
 template <class T>
 struct Unbox;
 
-#define ENR_UNBOX(Type, expression)                                     \
-  template <>                                                           \
-  struct Unbox<Type> {                                                  \
+#define ENR_UNBOX(Type, expression)                                                              \
+  template <>                                                                                    \
+  struct Unbox<Type> {                                                                           \
     static Type get([[maybe_unused]] Value& v, [[maybe_unused]] size_t i) { return expression; } \
   }
 ENR_UNBOX(int64_t, unbox_int(v, i));
@@ -86,9 +88,9 @@ ENR_UNBOX(double, unbox_double(v, i));
 ENR_UNBOX(bool, unbox_bool(v, i));
 ENR_UNBOX(Scalar, unbox_scalar(v, i));
 ENR_UNBOX(const Tensor&, unbox_tensor(v, i));
-ENR_UNBOX(Tensor&, unbox_tensor(v, i));
+ENR_UNBOX(Tensor&, unbox_written_tensor(v, i));
 ENR_UNBOX(const Tensor*, v.is_none() ? nullptr : &unbox_tensor(v, i));
-ENR_UNBOX(Tensor*, v.is_none() ? nullptr : &unbox_tensor(v, i));
+ENR_UNBOX(Tensor*, v.is_none() ? nullptr : &unbox_written_tensor(v, i));
 ENR_UNBOX(Sizes, unbox_ints(v, i));
 ENR_UNBOX(std::span<const double>, unbox_doubles(v, i));
 ENR_UNBOX(std::span<const uint8_t>, unbox_bools(v, i));
@@ -118,12 +120,24 @@ struct Boxed;
 template <auto function, class... Params>
 struct Boxed<function, void (*)(OpContext&, Params...)> {
   static constexpr size_t kArity = sizeof...(Params);
+  static constexpr uint64_t written_args() {
+    uint64_t mask = 0;
+    size_t index = 0;
+    ((mask |= uint64_t{is_written<Params>(index + 1 == kArity)} << index, ++index), ...);
+    return mask;
+  }
 
   static void run(OpContext& context, Arguments arguments) {
     call(context, arguments, std::index_sequence_for<Params...>());
   }
 
  private:
+  template <class Param>
+  static constexpr bool is_written(bool last) {
+    return std::is_same_v<Param, Tensor&> || std::is_same_v<Param, Tensor*> ||
+           (last && std::is_same_v<Param, std::span<Tensor* const>>);
+  }
+
   template <size_t... I>
   static void call(OpContext& context, Arguments arguments, std::index_sequence<I...>) {
     function(context, Unbox<Params>::get(*arguments[I], I)...);
@@ -137,7 +151,7 @@ class OperatorTable {
   template <auto function>
   void add(std::string_view name) {
     using Entry = detail::Boxed<function>;
-    add(Operator{std::string(name), &Entry::run, Entry::kArity});
+    add(Operator{std::string(name), &Entry::run, Entry::kArity, Entry::written_args()});
   }
   void add(Operator entry);
 

@@ -25,12 +25,12 @@ struct Tensor {
   DType dtype = DType::kFloat32;
   uint8_t rank = 0;
   Dynamism dynamism = Dynamism::kStatic;
-  bool is_constant = false;  // data never changes during the life of the program: may be packed
+  bool is_constant = false;                         // data never changes during the life of the program: may be packed
   std::array<int64_t, kMaxRank> size_array{};       // sizes now
   std::array<int64_t, kMaxRank> stride_array{};     // in elements, always those of a dense tensor in dim_order
   std::array<uint8_t, kMaxRank> dim_order_array{};  // dims from outermost to innermost in memory
   size_t capacity_bytes = 0;                        // what `data` can hold
-  std::shared_ptr<AlignedBuffer> grown;  // set where no memory was planned and the runtime had to allocate
+  std::shared_ptr<AlignedBuffer> grown;             // set where no memory was planned and the runtime had to allocate
 
   Sizes sizes() const noexcept { return {size_array.data(), rank}; }
   Sizes strides() const noexcept { return {stride_array.data(), rank}; }

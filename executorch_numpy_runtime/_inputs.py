@@ -1,0 +1,120 @@
+"""What callers may pass instead of an array of the exact dtype, and how it becomes one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._dtypes import bits_dtype, dtype_label, numpy_dtype
+from .errors import ExecutionError
+
+
+def _refuse(method: str, index: int, code: int, why: str) -> ExecutionError:
+    return ExecutionError(f"{method}: input {index}: {why}; expected an array of {dtype_label(code)}")
+
+
+def _from_object(value: Any, method: str, index: int, code: int) -> np.ndarray[Any, Any]:
+    """An array of whatever dtype from anything array-like: ``__array__``, buffers, DLPack, lists, numbers."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.getmaskarray(value).any():
+            raise _refuse(method, index, code, "a masked array with masked elements has no values there")
+        return np.asarray(value.data)
+    if value is None or isinstance(value, (str, bytes, dict, set)):
+        raise _refuse(method, index, code, f"got {type(value).__name__}")
+    # A tensor that tracks gradients or lies on another device explains itself better than numpy does.
+    detach = getattr(value, "detach", None)
+    if callable(detach) and getattr(value, "requires_grad", False):
+        value = detach()
+    has_array_form = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    if not has_array_form and hasattr(value, "__dlpack__"):
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise _refuse(method, index, code, f"got {type(value).__name__} that DLPack cannot pass on: {error}") from error
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        if hasattr(value, "__dlpack__"):
+            bits = _bits_of_tensor(value, code)
+            if bits is not None:
+                return bits
+        raise _refuse(method, index, code, f"got {type(value).__name__} that numpy cannot read: {error}") from error
+
+
+def _bits_of_tensor(value: Any, code: int) -> np.ndarray[Any, Any] | None:
+    """The raw bits of a CPU tensor of a dtype numpy does not have (a bfloat16 torch tensor), through its own view."""
+    bits = bits_dtype(code)
+    view = getattr(value, "view", None)
+    if bits is None or not callable(view) or dtype_label(code) not in str(getattr(value, "dtype", "")):
+        return None
+    module = type(value).__module__.split(".")[0]
+    try:
+        import sys
+
+        return np.asarray(view(getattr(sys.modules[module], bits.name.replace("uint", "int")))).view(bits)
+    except (AttributeError, KeyError, TypeError, RuntimeError):
+        return None
+
+
+def to_array(value: Any, code: int, method: str, index: int) -> np.ndarray[Any, Any]:
+    """The value as a native-endian array of the dtype with that ScalarType code.
+
+    Arrays must have the dtype already (any byte order); Python numbers and lists of them, and object arrays, convert
+    where every element survives exactly (float rounding aside).
+
+    Raises:
+        ExecutionError: the value is no array of that dtype and does not convert.
+    """
+    expected = numpy_dtype(code)
+    bits = bits_dtype(code)
+    is_plain = isinstance(value, (bool, int, float, complex, list, tuple))
+    array = value if isinstance(value, np.ndarray) and type(value) is np.ndarray else _from_object(value, method, index, code)
+    if array.dtype.newbyteorder("=") == expected or (bits is not None and array.dtype.newbyteorder("=") == bits):
+        array = array.view(bits) if bits is not None and array.dtype != bits and array.dtype.isnative else array
+        wanted = bits if bits is not None else expected
+        return np.require(array, wanted, "A") if array.dtype != wanted or not array.flags.aligned else array
+    if not is_plain and array.dtype != object:
+        raise _refuse(method, index, code, f"got an array of {array.dtype} {list(array.shape)}")
+    return _convert_exactly(array, expected, method, index, code)
+
+
+def _convert_exactly(
+    array: np.ndarray[Any, Any], expected: np.dtype[Any], method: str, index: int, code: int
+) -> np.ndarray[Any, Any]:
+    """Python numbers as elements of ``expected``; refuses what would change them (floats may round)."""
+    try:
+        if array.dtype == object:
+            array = np.array(array.tolist())
+            if array.dtype == object:
+                raise TypeError("its elements are not numbers")
+        with np.errstate(all="ignore"):
+            result = array.astype(expected)
+            back = result.astype(array.dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _refuse(method, index, code, f"the values do not convert: {error}") from error
+    to_float = expected.kind == "f" or bits_dtype(code) is not None
+    exact = to_float and array.dtype.kind in "fiub" or bool(np.array_equal(back, array))
+    if not exact or (array.dtype.kind == "b") != (expected.kind == "b") and array.size and array.dtype.kind != "b":
+        raise _refuse(method, index, code, f"values of {array.dtype} would change")
+    bits = bits_dtype(code)
+    return result.view(bits) if bits is not None and result.dtype != bits else result
+
+
+def to_number(value: Any, method: str, index: int) -> bool | int | float:
+    """A Python number from a number, a numpy scalar or a one-element array.
+
+    Raises:
+        ExecutionError: the value is not one number.
+    """
+    if isinstance(value, (bool, int, float)):
+        return value
+    try:
+        array = np.asarray(value)
+        if array.size == 1 and array.dtype.kind in "biuf":
+            number = array.reshape(()).item()
+            assert isinstance(number, (bool, int, float))
+            return number
+    except (TypeError, ValueError):
+        pass
+    raise ExecutionError(f"{method}: input {index}: expected a number or None, got {type(value).__name__}")

@@ -1,0 +1,241 @@
+"""The public classes: a runtime loads programs, a program has methods, a method is called."""
+
+from __future__ import annotations
+
+import enum
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, Union
+
+from . import _core, info
+from ._state import States
+
+Source = Union[str, os.PathLike[str], bytes, bytearray, memoryview, BinaryIO]
+
+
+class Verification(enum.Enum):
+    """Accepted for compatibility with ``executorch.runtime``: this runtime always checks everything."""
+
+    Minimal = 0
+    InternalConsistency = 1
+
+
+def _core_source(source: Source) -> str | bytes:
+    """A path as str, or a whole file as bytes."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    if isinstance(source, bytes):
+        return source
+    if isinstance(source, (bytearray, memoryview)):
+        return bytes(source)
+    read = getattr(source, "read", None)
+    if callable(read):
+        data = read()
+        if isinstance(data, bytes):
+            return data
+    raise TypeError(f"expected a path, bytes or a binary file, got {type(source).__name__}")
+
+
+class Method:
+    """A loaded method of a program. Call it with a sequence of inputs, get a list of outputs.
+
+    A method owns its memory and state. Calls from several threads wait for each other; two methods, or a method and its
+    clone, run in parallel. The GIL is released while it computes.
+    """
+
+    __slots__ = ("_core_method", "_run", "_state", "__weakref__")
+
+    def __init__(self, core_method: _core.Method) -> None:
+        self._core_method = core_method
+        self._run = core_method.run
+        self._state: States | None = None
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on the inputs: arrays, anything numpy can read as one, or the traced value of a non-tensor input.
+
+        Outputs are fresh arrays. Inputs are checked completely before anything runs.
+
+        Raises:
+            ExecutionError: wrong inputs (the message names the one), or an operator that fails. State is unchanged then.
+        """
+        result: list[Any] = self._run(inputs)
+        return result
+
+    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+        """The same as calling the method; the name of ``executorch.runtime``."""
+        result: list[Any] = self._run(inputs)
+        return result
+
+    @property
+    def name(self) -> str:
+        """The method's name in the program."""
+        return str(self.metadata["name"])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """``num_inputs``, ``num_outputs``, ``inputs``, ``outputs`` and ``backends``.
+
+        Each input and output is a dictionary with ``kind``; tensors have ``scalar_type`` (the format's code), ``dtype``,
+        ``shape`` (the upper bound where ``dynamic``), ``dim_order``, ``is_memory_planned`` and ``nbytes``; other inputs
+        have ``value``, the only one the program was exported for.
+        """
+        result: dict[str, Any] = self._core_method.metadata()
+        return result
+
+    @property
+    def state(self) -> States:
+        """The buffers that keep their content from call to call, by name."""
+        if self._state is None:
+            self._state = States(self._core_method)
+        return self._state
+
+    def reset(self) -> None:
+        """Put every buffer back to its value at load: the exported initial value, or zeros."""
+        self._core_method.reset()
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes by use: ``planned`` (arenas), ``constant`` (in the file), ``packed`` (constants in the kernels' layouts,
+        shared by the program's methods) and ``workspace`` (delegates' intermediate values)."""
+        result: dict[str, int] = self._core_method.memory()
+        return result
+
+    def profile(self, inputs: Sequence[Any]) -> tuple[list[Any], list[dict[str, Any]]]:
+        """Run once and record every operator, delegate and step inside a delegate.
+
+        Returns:
+            The outputs, and the events in order of completion: dictionaries with ``kind``, ``name``, ``detail``,
+            ``instruction``, ``start_ns`` and ``duration_ns``.
+        """
+        result: tuple[list[Any], list[dict[str, Any]]] = self._core_method.profile(inputs)
+        return result
+
+    def __repr__(self) -> str:
+        meta = self.metadata
+        return f"<Method {meta['name']!r}: {meta['num_inputs']} inputs, {meta['num_outputs']} outputs>"
+
+
+class Program:
+    """A loaded program."""
+
+    def __init__(self, core_program: _core.Program) -> None:
+        self._core_program = core_program
+        self._methods: dict[str, Method] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def method_names(self) -> list[str]:
+        """Names of the methods, in the file's order."""
+        result: list[str] = self._core_program.method_names()
+        return result
+
+    def load_method(self, name: str) -> Method:
+        """The method of that name, loaded at the first request; later ones get the same object, with its state.
+
+        Raises:
+            ProgramLoadError: no such method, missing external data, or a damaged delegate payload.
+            OperatorNotFound, BackendNotAvailable: the program needs what this runtime does not have.
+        """
+        with self._lock:
+            if name not in self._methods:
+                self._methods[name] = Method(self._core_program.load_method(name, True))
+            return self._methods[name]
+
+    def clone_method(self, name: str) -> Method:
+        """A new, independent copy of a method, with memory and state of its own but shared weights: for running the same
+        method in several threads at once.
+
+        Raises:
+            The same as load_method.
+        """
+        return Method(self._core_program.load_method(name, False))
+
+    def metadata(self, name: str) -> dict[str, Any]:
+        """``Method.metadata`` without loading the method.
+
+        Raises:
+            ProgramLoadError: no such method.
+        """
+        result: dict[str, Any] = self._core_program.metadata(name)
+        return result
+
+    def seed(self, value: int) -> None:
+        """Seed the generator that ``rand``, ``randn`` and ``native_dropout`` draw from (0 at load)."""
+        self._core_program.seed(value)
+
+    def __repr__(self) -> str:
+        return f"<Program: {', '.join(self.method_names)}>"
+
+
+class _BackendRegistry:
+    """Names as in ``executorch.runtime``."""
+
+    @property
+    def registered_backend_names(self) -> list[str]:
+        result: list[str] = _core.backend_names()
+        return result
+
+    def is_available(self, backend_name: str) -> bool:
+        return backend_name in self.registered_backend_names
+
+
+class _OperatorRegistry:
+    """Names as in ``executorch.runtime``."""
+
+    @property
+    def operator_names(self) -> set[str]:
+        return set(_core.operator_names())
+
+
+class Runtime:
+    """Loads programs. ``Runtime.get()`` gives the one of the process."""
+
+    _instance: Runtime | None = None
+
+    def __init__(self, num_threads: int | None = None) -> None:
+        """``num_threads``: as ``set_num_threads``, for the whole process; None leaves the setting alone."""
+        if num_threads is not None:
+            info.set_num_threads(num_threads)
+        self.backend_registry = _BackendRegistry()
+        self.operator_registry = _OperatorRegistry()
+
+    @classmethod
+    def get(cls) -> Runtime:
+        """The runtime of the process."""
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    def load_program(
+        self,
+        source: Source,
+        *,
+        data: Source | Iterable[Source] | None = None,
+        data_path: Source | None = None,
+        verification: Verification = Verification.InternalConsistency,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+    ) -> Program:
+        """Load a ``.pte``: a path (mapped), bytes (held), another buffer (copied) or a binary file (read).
+
+        Args:
+            source: the program.
+            data: one or several ``.ptd`` files with constants kept outside of the program, in the same forms.
+            data_path: the same, under the name ``executorch.runtime`` has for one.
+            verification, enable_etdump, debug_buffer_size: accepted for compatibility; everything is always checked,
+                and profiling is ``Method.profile``.
+
+        Raises:
+            ProgramLoadError: not a valid program; the message says where and why.
+        """
+        del verification, enable_etdump, debug_buffer_size
+        files: list[str | bytes] = []
+        for given in (data, data_path):
+            if given is None:
+                continue
+            many = isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray, memoryview))
+            is_file = hasattr(given, "read")
+            items: Iterable[Any] = given if many and not is_file else [given]
+            files.extend(_core_source(item) for item in items)
+        return Program(_core.Program.load(_core_source(source), files))

@@ -1,0 +1,88 @@
+"""What this build of the runtime can do, and its process-wide settings."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from . import _core
+
+# The newest exporter whose files the tests run.
+EXECUTORCH_VERSION = "1.5.1"
+
+_SUPPORTED_DTYPES = [
+    "float32",
+    "float64",
+    "float16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+    "complex64",
+    "complex128",
+    "uint16(bfloat16-bits)",
+]
+
+
+def runtime_info() -> dict[str, Any]:
+    """Versions, backends, operators, dtypes, the instruction set in use and the number of threads."""
+    return {
+        "executorch_version": EXECUTORCH_VERSION,
+        "backends": _core.backend_names(),
+        "operators": _core.operator_names(),
+        "kernel_libs": ["portable", "optimized", "quantized"],
+        "supported_dtypes": list(_SUPPORTED_DTYPES),
+        "bfloat16": _bfloat16_form(),
+        "cpu": _core.isa(),
+        "num_threads": _core.num_threads(),
+    }
+
+
+def _bfloat16_form() -> str:
+    from ._dtypes import numpy_dtype
+
+    return "uint16-passthrough" if numpy_dtype(15).name == "uint16" else "ml_dtypes"
+
+
+def set_num_threads(count: int) -> None:
+    """Threads that one call may use, the calling one included; 0 restores the default.
+
+    The default fits the process's affinity mask and its cgroup's CPU quota. Takes effect with the next call, for the
+    whole process.
+
+    Raises:
+        ValueError: the count is negative.
+    """
+    if count < 0:
+        raise ValueError(f"num_threads: expected at least 0, got {count}")
+    _core.set_num_threads(count)
+
+
+def get_num_threads() -> int:
+    """Threads that one call may use, the calling one included."""
+    result: int = _core.num_threads()
+    return result
+
+
+def xnnpack_workspace_size_bytes() -> int:
+    """Bytes that delegated programs hold for intermediate values, summed over all loaded methods of the process."""
+    return sum(m.memory()["workspace"] for m in gc.get_objects() if isinstance(m, _core.Method))
+
+
+def openvino_inference_precision() -> str:
+    """Kept for code written for version 1.x: this runtime has no OpenVINO delegate.
+
+    Raises:
+        BackendNotAvailable: always.
+    """
+    from .errors import BackendNotAvailable
+
+    raise BackendNotAvailable(
+        "OpenvinoBackend: this runtime has no OpenVINO delegate; it runs XnnpackBackend and undelegated programs. "
+        "Export with XnnpackPartitioner, or with none."
+    )

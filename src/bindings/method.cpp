@@ -1,0 +1,147 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "bindings/arrays.h"
+#include "bindings/classes.h"
+#include "bindings/metadata.h"
+#include "executor/method.h"
+
+namespace nb = nanobind;
+
+namespace enr::bindings {
+
+namespace {
+
+// Runs the method on a sequence of inputs and gives the list of outputs. The GIL is released while it computes.
+nb::object run(executor::Method& self, nb::handle sequence) {
+  Inputs inputs;
+  if (!inputs.read(sequence.ptr(), self.spec())) throw nb::python_error();
+  PyObject* outputs = nullptr;
+  {
+    const nb::gil_scoped_release release;
+    self.run(inputs.items(), [&](std::span<const Value* const> values) {
+      const nb::gil_scoped_acquire acquire;
+      outputs = PyList_New(static_cast<Py_ssize_t>(values.size()));
+      for (size_t i = 0; outputs != nullptr && i < values.size(); ++i) {
+        PyObject* item = to_python(*values[i]);
+        if (item == nullptr || PyList_SetItem(outputs, static_cast<Py_ssize_t>(i), item) < 0) Py_CLEAR(outputs);
+      }
+    });
+  }
+  if (outputs == nullptr) throw nb::python_error();
+  return nb::steal(outputs);
+}
+
+nb::list states(executor::Method& self) {
+  nb::list list;
+  for (const executor::StateSpec& spec : self.states()) list.append(state_dict(spec));
+  return list;
+}
+
+const executor::StateSpec& state(executor::Method& self, size_t index) {
+  if (index >= self.states().size()) throw nb::index_error("no such state");
+  return self.states()[index];
+}
+
+nb::object get_state(executor::Method& self, size_t index) {
+  const executor::StateSpec& spec = state(self, index);
+  PyObject* array = new_array(spec.dtype, spec.sizes);
+  if (array == nullptr) throw nb::python_error();
+  nb::object result = nb::steal(array);
+  size_t size_bytes = dtype_size(spec.dtype);
+  for (const int64_t size : spec.sizes) size_bytes *= static_cast<size_t>(size);
+  auto* data = static_cast<std::byte*>(array_data(array));
+  const nb::gil_scoped_release release;
+  self.get_state(index, data, size_bytes);
+  return result;
+}
+
+// `bytes`: the elements in row-major order, checked by the caller in Python.
+void set_state(executor::Method& self, size_t index, const nb::bytes& bytes) {
+  state(self, index);
+  const auto* data = static_cast<const std::byte*>(bytes.data());
+  const size_t size = bytes.size();
+  const nb::gil_scoped_release release;
+  self.set_state(index, data, size);
+}
+
+nb::dict memory(executor::Method& self) {
+  const executor::MemoryReport report = [&] {
+    const nb::gil_scoped_release release;
+    return self.memory();
+  }();
+  nb::dict dict;
+  dict["planned"] = report.planned_bytes;
+  dict["constant"] = report.constant_bytes;
+  dict["packed"] = report.packed_bytes;
+  dict["workspace"] = report.workspace_bytes;
+  return dict;
+}
+
+// Collects events for Python.
+class Recorder final : public TraceSink {
+ public:
+  void record(const TraceEvent& event) override {
+    events_.push_back({std::string(event.kind), std::string(event.name), event.detail, event.instruction,
+                       event.start_ns, event.duration_ns});
+  }
+
+  nb::list take() {
+    nb::list list;
+    for (const Event& event : events_) {
+      nb::dict dict;
+      dict["kind"] = event.kind;
+      dict["name"] = event.name;
+      dict["detail"] = event.detail;
+      dict["instruction"] = event.instruction;
+      dict["start_ns"] = event.start_ns;
+      dict["duration_ns"] = event.duration_ns;
+      list.append(dict);
+    }
+    events_.clear();
+    return list;
+  }
+
+ private:
+  struct Event {
+    std::string kind, name, detail;
+    int64_t instruction;
+    uint64_t start_ns, duration_ns;
+  };
+  std::vector<Event> events_;
+};
+
+// One run with every instruction recorded: (outputs, events).
+nb::tuple profile(executor::Method& self, nb::handle sequence) {
+  Recorder recorder;
+  self.set_trace(&recorder);
+  nb::object outputs;
+  try {
+    outputs = run(self, sequence);
+  } catch (...) {
+    self.set_trace(nullptr);
+    throw;
+  }
+  self.set_trace(nullptr);
+  return nb::make_tuple(outputs, recorder.take());
+}
+
+}  // namespace
+
+void bind_method(nb::module_& module) {
+  nb::class_<executor::Method>(module, "Method", "A loaded method.")
+      .def("run", &run, nb::arg("inputs"))
+      .def("metadata", [](executor::Method& self) { return metadata_dict(self.spec()); })
+      .def("states", &states)
+      .def("get_state", &get_state, nb::arg("index"))
+      .def("set_state", &set_state, nb::arg("index"), nb::arg("data"))
+      .def("reset", &executor::Method::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("memory", &memory)
+      .def("profile", &profile, nb::arg("inputs"));
+}
+
+}  // namespace enr::bindings

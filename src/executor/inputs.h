@@ -1,0 +1,31 @@
+#pragma once
+
+// Checks a call's inputs completely before anything is written, then copies them in.
+
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "executor/spec.h"
+#include "ops/value.h"
+
+namespace enr::executor {
+
+// An array the caller holds. Strides are in bytes and may be zero or negative.
+struct TensorInput {
+  const void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  size_t rank = 0;
+  const int64_t* sizes = nullptr;  // may be null above kMaxRank
+  const int64_t* strides_bytes = nullptr;
+};
+
+using Input = std::variant<std::monostate, TensorInput, int64_t, double, bool, std::string_view>;
+
+// Throws kExecution naming the method, the input, what was expected and what was given.
+void check_inputs(const MethodSpec& spec, std::span<const Input> inputs);
+
+// For an input that check_inputs let pass.
+void copy_input(const TensorInput& input, Tensor& to) noexcept;
+
+}  // namespace enr::executor

@@ -1,0 +1,379 @@
+#include "executor/method.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+#include "kernels/transpose/strided_copy.h"
+
+namespace enr::executor {
+
+namespace {
+
+// A program that runs longer than this is taken to loop for ever, as the official runtime does.
+constexpr size_t kMaxInstructions = 10'000'000;
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+std::array<int64_t, kMaxRank> strides_in_bytes(const Tensor& tensor) {
+  std::array<int64_t, kMaxRank> strides{};
+  for (size_t d = 0; d < tensor.rank; ++d)
+    strides[d] = tensor.stride(d) * static_cast<int64_t>(dtype_size(tensor.dtype));
+  return strides;
+}
+
+}  // namespace
+
+Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::MethodPlan> plan, bool shares)
+    : program_(std::move(program)),
+      plan_(std::move(plan)),
+      spec_(method_spec(*plan_->method)),
+      shares_(shares),
+      context_(program_->weights(), program_->random()) {
+  uses_shared_arena_ = plan_->method->arena_sizes.size() > 1;
+  const std::lock_guard<std::mutex> guard(lock());
+  try {
+    place_values();
+  } catch (const std::bad_alloc&) {
+    uint64_t bytes = 0;
+    for (const uint64_t size : plan_->method->arena_sizes) bytes += size;
+    fail_load(spec_.name, ": not enough memory for the ", bytes, " bytes the program plans");
+  }
+  for (const plan::State& state : plan_->states) {
+    const auto& tensor = std::get<program::Tensor>(plan_->method->values[state.value]);
+    states_.push_back({state.name, tensor.dtype, tensor.sizes, tensor.dim_order, !tensor.bytes.empty()});
+  }
+  write_initial_values(false);
+  for (const auto& compiled : plan_->delegates) delegates_.push_back(compiled->instantiate());
+  call_sites_.resize(plan_->instructions.size());
+  saved_.resize(plan_->states.size());
+  is_saved_.resize(plan_->states.size());
+}
+
+std::byte* Method::arena(size_t index) {
+  if (index > 0 && shares_) return program_->shared_arena(index).data();
+  if (own_arenas_.size() <= index) own_arenas_.resize(index + 1);
+  AlignedBuffer& buffer = own_arenas_[index];
+  if (buffer.data() == nullptr) buffer = zeroed_buffer(plan_->method->arena_sizes[index]);
+  return buffer.data();
+}
+
+void Method::place_values() {
+  const program::Method& method = *plan_->method;
+  std::vector<uint8_t> is_input(method.values.size());
+  for (const uint32_t v : method.inputs) is_input[v] = 1;
+  for (const uint32_t v : plan_->redirected) is_input[v] = 1;  // given memory when an instruction points them somewhere
+  values_.resize(method.values.size());
+  for (size_t v = 0; v < method.values.size(); ++v) make_value(method.values[v], is_input[v] != 0, values_[v]);
+  for (const uint32_t v : method.inputs) {
+    // Inputs without planned memory: the caller's array is copied, so the runtime provides it.
+    auto* tensor = values_[v].get<Tensor>();
+    if (tensor != nullptr && tensor->data == nullptr) context_.resize(*tensor, Sizes(tensor->sizes()));
+  }
+  for (const uint32_t v : plan_->args) arguments_.push_back(&values_[v]);
+  for (const uint32_t v : method.outputs) outputs_.push_back(&values_[v]);
+  for (const uint32_t v : plan_->redirected) redirected_.push_back(*values_[v].get<Tensor>());
+}
+
+void Method::place_tensor(const program::Tensor& source, bool is_input, Tensor& tensor) {
+  tensor.dtype = source.dtype;
+  tensor.rank = static_cast<uint8_t>(source.sizes.size());
+  tensor.dynamism = source.dynamism == program::Dynamism::kStatic ? Dynamism::kStatic : Dynamism::kBounded;
+  std::copy(source.dim_order.begin(), source.dim_order.end(), tensor.dim_order_array.begin());
+  tensor.set_sizes(source.sizes);
+  tensor.capacity_bytes = source.size_bytes;
+  switch (source.storage) {
+    case program::Storage::kConstant:
+      tensor.is_constant = true;
+      tensor.data = const_cast<std::byte*>(source.bytes.data());
+      break;
+    case program::Storage::kPlanned:
+    case program::Storage::kMutableInitial: {
+      std::byte* base = arena(source.placement.arena);
+      if (base != nullptr) tensor.data = base + source.placement.offset;
+      break;
+    }
+    default:
+      tensor.capacity_bytes = 0;
+      if (!is_input) context_.resize(tensor, Sizes(tensor.sizes()));
+      break;
+  }
+}
+
+void Method::make_value(const program::Value& source, bool is_input, Value& value) {
+  const auto pointers = [&](const std::vector<uint32_t>& items) {
+    std::vector<Value*> slots;
+    for (const uint32_t v : items) {
+      slots.push_back(v == program::OptionalTensorList::kNone ? nullptr : &values_[v]);
+    }
+    return slots;
+  };
+  if (const auto* tensor = std::get_if<program::Tensor>(&source)) {
+    place_tensor(*tensor, is_input, value.data.emplace<Tensor>());
+  } else if (const auto* ints = std::get_if<program::IntList>(&source)) {
+    auto& list = value.data.emplace<IntList>();
+    for (const uint32_t v : ints->items) list.items.push_back(&values_[v]);
+  } else if (const auto* doubles = std::get_if<program::DoubleList>(&source)) {
+    value.data = DoubleList{doubles->items};
+  } else if (const auto* bools = std::get_if<program::BoolList>(&source)) {
+    auto& list = value.data.emplace<BoolList>();
+    list.items.assign(bools->items.begin(), bools->items.end());
+  } else if (const auto* tensors = std::get_if<program::TensorList>(&source)) {
+    value.data = TensorList{pointers(tensors->items), {}};
+  } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&source)) {
+    value.data = TensorList{pointers(optional->items), {}};
+  } else if (const auto* i = std::get_if<int64_t>(&source)) {
+    value.data = *i;
+  } else if (const auto* d = std::get_if<double>(&source)) {
+    value.data = *d;
+  } else if (const auto* b = std::get_if<bool>(&source)) {
+    value.data = *b;
+  } else if (const auto* text = std::get_if<std::string>(&source)) {
+    value.data = *text;
+  }
+}
+
+// At load a shared buffer gets its initial value from the first method only; a reset writes them all.
+void Method::write_initial_values(bool all) {
+  for (const plan::State& state : plan_->states) {
+    const auto& source = std::get<program::Tensor>(plan_->method->values[state.value]);
+    const Tensor& tensor = *values_[state.value].get<Tensor>();
+    const bool is_shared = shares_ && source.placement.arena > 0;
+    const bool is_first = !is_shared || program_->claim_initial_value(source.placement.arena, source.placement.offset);
+    if (tensor.data == nullptr || (!all && !is_first)) continue;
+    if (!source.bytes.empty()) {
+      std::memcpy(tensor.data, source.bytes.data(), source.size_bytes);
+    } else if (all) {
+      std::memset(tensor.data, 0, source.size_bytes);
+    }
+  }
+}
+
+void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume) {
+  check_inputs(spec_, inputs);
+  const std::lock_guard<std::mutex> guard(lock());
+  for (size_t i = 0; i < redirected_.size(); ++i) values_[plan_->redirected[i]].data = redirected_[i];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (const auto* tensor = std::get_if<TensorInput>(&inputs[i])) {
+      copy_input(*tensor, *values_[plan_->method->inputs[i]].get<Tensor>());
+    }
+  }
+  execute();
+  consume(outputs_);
+}
+
+void Method::execute() {
+  try {
+    size_t executed = 0;
+    for (size_t i = 0; i < plan_->instructions.size();) {
+      if (++executed > kMaxInstructions) {
+        fail_execution(spec_.name, "[", i, "]: stopped after ", kMaxInstructions,
+                       " instructions: the program seems to loop for ever");
+      }
+      i = step(i);
+    }
+    std::fill(is_saved_.begin(), is_saved_.end(), uint8_t{0});
+  } catch (const std::bad_alloc&) {
+    restore_states();
+    fail_execution(spec_.name, ": not enough memory");
+  } catch (...) {
+    restore_states();
+    throw;
+  }
+}
+
+// Runs one instruction and gives the index of the next.
+size_t Method::step(size_t index) {
+  const plan::Instruction& instruction = plan_->instructions[index];
+  if (instruction.saves_state) save_states(index);
+  Value* const* arguments = arguments_.data() + instruction.first_arg;
+  switch (instruction.kind) {
+    case plan::InstructionKind::kOperator:
+      call_operator(instruction, index);
+      break;
+    case plan::InstructionKind::kDelegate:
+      call_delegate(instruction, index);
+      break;
+    case plan::InstructionKind::kMove:
+      move(*arguments[0], *arguments[1]);
+      break;
+    case plan::InstructionKind::kFree:
+      if (auto* tensor = arguments[0]->get<Tensor>()) tensor->data = nullptr;
+      break;
+    case plan::InstructionKind::kJumpIfFalse:
+      if (!is_true(*arguments[0])) return instruction.destination;
+      break;
+  }
+  return index + 1;
+}
+
+void Method::call_operator(const plan::Instruction& instruction, size_t index) {
+  const Operator& op = *plan_->operators[instruction.callee];
+  context_.begin(call_sites_[index]);
+  const uint64_t start = trace_ != nullptr ? now_ns() : 0;
+  try {
+    op.run(context_, Arguments(arguments_.data() + instruction.first_arg, instruction.arg_count));
+  } catch (const Error& error) {
+    throw Error(error.kind(), concat(spec_.name, "[", index, "] ", op.name, ": ", error.what()));
+  }
+  if (trace_ != nullptr) {
+    trace_->record({"operator", op.name, static_cast<int64_t>(index), start, now_ns() - start, describe(index)});
+  }
+}
+
+void Method::call_delegate(const plan::Instruction& instruction, size_t index) {
+  const std::string& name = plan_->method->delegates[instruction.callee].id;
+  delegate_arguments_.clear();
+  for (size_t a = 0; a < instruction.arg_count; ++a) {
+    delegate_arguments_.push_back(arguments_[instruction.first_arg + a]->get<Tensor>());
+  }
+  const size_t input_count = plan_->delegates[instruction.callee]->input_count();
+  context_.begin(call_sites_[index]);
+  const uint64_t start = trace_ != nullptr ? now_ns() : 0;
+  try {
+    for (size_t a = 0; a < delegate_arguments_.size(); ++a) {
+      const Tensor* tensor = delegate_arguments_[a];
+      if (tensor == nullptr) fail_execution("argument ", a, ": expected a tensor");
+      if (a >= input_count && tensor->is_constant) fail_execution("argument ", a, ": a constant cannot be written");
+      if (a < input_count && tensor->data == nullptr && tensor->numel() != 0)
+        fail_execution("argument ", a, ": the tensor has no memory");
+    }
+    delegates_[instruction.callee]->run(delegate_arguments_, context_, trace_);
+  } catch (const Error& error) {
+    throw Error(error.kind(), concat(spec_.name, "[", index, "] ", name, ": ", error.what()));
+  }
+  if (trace_ != nullptr) {
+    trace_->record({"delegate", name, static_cast<int64_t>(index), start, now_ns() - start, describe(index)});
+  }
+}
+
+// Branches and loops hand their results over by moves. Where the target has memory of its own, the elements are copied,
+// so that a later write to the source cannot change them; elsewhere the target refers to the source's memory.
+void Method::move(Value& from, Value& to) {
+  const auto* source = from.get<Tensor>();
+  auto* target = to.get<Tensor>();
+  if (source == nullptr || target == nullptr) {
+    if (&from != &to) to.data = from.data;
+    return;
+  }
+  const bool has_room = target->data != nullptr && !target->is_constant && target->dtype == source->dtype &&
+                        target->rank == source->rank && source->size_bytes() <= target->capacity_bytes;
+  if (!has_room) {
+    to.data = Tensor(*source);
+    return;
+  }
+  if (source->data == target->data) {
+    target->set_sizes(source->sizes());
+    return;
+  }
+  target->dim_order_array = source->dim_order_array;
+  target->set_sizes(source->sizes());
+  if (source->size_bytes() != 0) std::memmove(target->data, source->data, source->size_bytes());
+}
+
+bool Method::is_true(const Value& condition) const {
+  if (const auto* flag = condition.get<bool>()) return *flag;
+  const auto* tensor = condition.get<Tensor>();
+  if (tensor == nullptr || tensor->dtype != DType::kBool) {
+    fail_execution(spec_.name, ": a branch depends on ", condition.kind_name(), ", expected a bool or a bool tensor");
+  }
+  if (tensor->data == nullptr && tensor->numel() != 0)
+    fail_execution(spec_.name, ": a branch depends on a tensor without memory");
+  const auto* flags = tensor->as<uint8_t>();
+  return std::all_of(flags, flags + tensor->numel(), [](uint8_t f) { return f != 0; });
+}
+
+void Method::save_states(size_t index) {
+  for (const uint32_t s : plan_->state_writes[index]) {
+    if (is_saved_[s] != 0) continue;
+    const auto& source = std::get<program::Tensor>(plan_->method->values[plan_->states[s].value]);
+    if (saved_[s].size_bytes() != source.size_bytes) saved_[s] = AlignedBuffer(source.size_bytes);
+    const Tensor& tensor = *values_[plan_->states[s].value].get<Tensor>();
+    if (source.size_bytes != 0) std::memcpy(saved_[s].data(), tensor.data, source.size_bytes);
+    is_saved_[s] = 1;
+  }
+}
+
+void Method::restore_states() noexcept {
+  for (size_t s = 0; s < is_saved_.size(); ++s) {
+    if (is_saved_[s] == 0) continue;
+    is_saved_[s] = 0;
+    const Tensor& tensor = *values_[plan_->states[s].value].get<Tensor>();
+    if (saved_[s].size_bytes() != 0) std::memcpy(tensor.data, saved_[s].data(), saved_[s].size_bytes());
+  }
+}
+
+void Method::get_state(size_t index, std::byte* out, size_t size_bytes) {
+  const std::lock_guard<std::mutex> guard(lock());
+  const Tensor& tensor = *values_[plan_->states.at(index).value].get<Tensor>();
+  if (tensor.size_bytes() != size_bytes)
+    fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
+  if (size_bytes == 0) return;
+  const auto strides = strides_in_bytes(tensor);
+  kernels::strided_copy_to_contiguous(out, tensor.data, {strides.data(), tensor.rank}, tensor.sizes(),
+                                      dtype_size(tensor.dtype));
+}
+
+void Method::set_state(size_t index, const std::byte* in, size_t size_bytes) {
+  const std::lock_guard<std::mutex> guard(lock());
+  const Tensor& tensor = *values_[plan_->states.at(index).value].get<Tensor>();
+  if (tensor.size_bytes() != size_bytes)
+    fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
+  if (size_bytes == 0) return;
+  const auto element = static_cast<int64_t>(dtype_size(tensor.dtype));
+  std::array<int64_t, kMaxRank> row_major{};
+  int64_t stride = element;
+  for (size_t d = tensor.rank; d-- > 0;) {
+    row_major[d] = stride;
+    stride *= tensor.size(d);
+  }
+  const auto strides = strides_in_bytes(tensor);
+  kernels::strided_copy(tensor.data, {strides.data(), tensor.rank}, in, {row_major.data(), tensor.rank}, tensor.sizes(),
+                        static_cast<size_t>(element));
+}
+
+void Method::reset() {
+  const std::lock_guard<std::mutex> guard(lock());
+  write_initial_values(true);
+}
+
+void Method::set_trace(TraceSink* sink) {
+  const std::lock_guard<std::mutex> guard(lock());
+  trace_ = sink;
+}
+
+MemoryReport Method::memory() {
+  const std::lock_guard<std::mutex> guard(lock());
+  MemoryReport report;
+  for (const uint64_t size : plan_->method->arena_sizes) report.planned_bytes += size;
+  for (const program::Value& value : plan_->method->values) {
+    const auto* tensor = std::get_if<program::Tensor>(&value);
+    if (tensor != nullptr && tensor->storage == program::Storage::kConstant)
+      report.constant_bytes += tensor->size_bytes;
+  }
+  for (const program::Delegate& delegate : plan_->method->delegates) report.constant_bytes += delegate.processed.size();
+  for (const auto& [key, bytes] : program_->decoded().named_data) report.constant_bytes += bytes.size();
+  report.packed_bytes = program_->weights().size_bytes();
+  for (const auto& delegate : delegates_) report.workspace_bytes += delegate->workspace_bytes();
+  return report;
+}
+
+// "float32 [1, 2], float32 [2] -> ..." of an instruction's tensor arguments.
+std::string Method::describe(size_t index) const {
+  const plan::Instruction& instruction = plan_->instructions[index];
+  std::string text;
+  for (size_t a = 0; a < instruction.arg_count; ++a) {
+    const auto* tensor = arguments_[instruction.first_arg + a]->get<Tensor>();
+    if (tensor == nullptr) continue;
+    text += concat(text.empty() ? "" : ", ", dtype_name(tensor->dtype), " ", tensor->sizes());
+  }
+  return text;
+}
+
+}  // namespace enr::executor

@@ -1,0 +1,87 @@
+#pragma once
+
+// A loaded method: the plan, its own memory and state, and the loop that runs it.
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/trace.h"
+#include "executor/inputs.h"
+#include "executor/program.h"
+#include "executor/spec.h"
+#include "ops/context.h"
+#include "ops/value.h"
+#include "plan/method_plan.h"
+
+namespace enr::executor {
+
+class Method {
+ public:
+  Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::MethodPlan> plan, bool shares);
+  Method(const Method&) = delete;
+  Method& operator=(const Method&) = delete;
+
+  const MethodSpec& spec() const noexcept { return spec_; }
+
+  // Checks every input, runs the method, and shows the outputs to `consume` before anybody else can run it. Throws
+  // without having changed anything if an input is wrong, and with the states restored if an instruction fails.
+  // Thread-safe: calls of one method wait for each other, and so do methods that share state.
+  void run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume);
+
+  // The buffers that outlive a call.
+  const std::vector<StateSpec>& states() const noexcept { return states_; }
+  // Copies one buffer out or in, in row-major order; `size_bytes` must be the buffer's.
+  void get_state(size_t index, std::byte* out, size_t size_bytes);
+  void set_state(size_t index, const std::byte* in, size_t size_bytes);
+  // Puts every buffer back to its value at load.
+  void reset();
+
+  // Where events go from the next call on; null for nowhere. The caller keeps it alive.
+  void set_trace(TraceSink* sink);
+
+  MemoryReport memory();
+  const std::shared_ptr<Program>& program() const noexcept { return program_; }
+
+ private:
+  std::mutex& lock() noexcept { return shares_ && uses_shared_arena_ ? program_->shared_lock() : own_lock_; }
+  std::byte* arena(size_t index);
+  void place_values();
+  void place_tensor(const program::Tensor& source, bool is_input, Tensor& tensor);
+  void make_value(const program::Value& source, bool is_input, Value& value);
+  void write_initial_values(bool all);
+  void execute();
+  size_t step(size_t index);
+  void call_operator(const plan::Instruction& instruction, size_t index);
+  void call_delegate(const plan::Instruction& instruction, size_t index);
+  void move(Value& from, Value& to);
+  bool is_true(const Value& condition) const;
+  void save_states(size_t index);
+  void restore_states() noexcept;
+  std::string describe(size_t index) const;
+
+  std::shared_ptr<Program> program_;
+  std::shared_ptr<const plan::MethodPlan> plan_;
+  MethodSpec spec_;
+  std::vector<StateSpec> states_;
+  bool shares_;
+  bool uses_shared_arena_ = false;
+  std::mutex own_lock_;
+  std::vector<AlignedBuffer> own_arenas_;
+  std::vector<Value> values_;
+  std::vector<Value*> arguments_;  // parallel to plan_->args
+  std::vector<const Value*> outputs_;
+  std::vector<Tensor> redirected_;  // as placed; parallel to plan_->redirected
+  std::vector<std::unique_ptr<delegates::DelegateInstance>> delegates_;
+  std::vector<std::unique_ptr<CallSiteState>> call_sites_;
+  std::vector<AlignedBuffer> saved_;  // parallel to plan_->states
+  std::vector<uint8_t> is_saved_;
+  std::vector<Tensor*> delegate_arguments_;
+  OpContext context_;
+  TraceSink* trace_ = nullptr;
+};
+
+}  // namespace enr::executor

@@ -1,0 +1,77 @@
+#pragma once
+
+// A loaded program: the checked structs, what its methods share, and the methods themselves.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/weight_cache.h"
+#include "executor/spec.h"
+#include "plan/method_plan.h"
+#include "program/data_file.h"
+#include "program/program.h"
+
+namespace enr::executor {
+
+class Method;
+
+// Memory that starts as zeros.
+AlignedBuffer zeroed_buffer(size_t size_bytes);
+
+class Program : public std::enable_shared_from_this<Program> {
+ public:
+  // Throws kProgramLoad.
+  static std::shared_ptr<Program> load(std::shared_ptr<const program::FileData> file, const program::DataMap& data);
+
+  explicit Program(program::Program decoded) : program_(std::move(decoded)) {}
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  std::vector<std::string> method_names() const;
+
+  // What the method takes and gives. Throws kProgramLoad, listing the names, where there is none of that name.
+  MethodSpec spec(std::string_view name) const;
+
+  // A method with memory of its own. Arenas beyond the first are how an export shares buffers between methods: `shares`
+  // says whether to use the program's (as exported) or private ones (an independent copy).
+  // Throws kProgramLoad, kOperatorNotFound, kBackendNotAvailable.
+  std::shared_ptr<Method> load_method(std::string_view name, bool shares = true);
+
+  const program::Program& decoded() const noexcept { return program_; }
+  WeightCache& weights() noexcept { return weights_; }
+
+  void seed(uint64_t value);
+
+  // For methods: the shared arena of that index, large enough for any method, zeroed when made; and the lock that goes
+  // with all of them.
+  AlignedBuffer& shared_arena(size_t index);
+  std::mutex& shared_lock() noexcept { return shared_lock_; }
+  // True for the first caller that asks for a placement: the one to write its initial value.
+  bool claim_initial_value(size_t arena, size_t offset);
+  void restart_initial_values() { claimed_.clear(); }
+  std::mt19937_64& random() noexcept { return random_; }
+
+ private:
+  const program::Method& find(std::string_view name) const;
+  std::shared_ptr<const plan::MethodPlan> plan_of(const program::Method& method);
+
+  program::Program program_;
+  WeightCache weights_;
+  std::mutex plan_lock_;
+  std::map<const program::Method*, std::shared_ptr<const plan::MethodPlan>> plans_;
+  std::mutex shared_lock_;
+  std::map<size_t, AlignedBuffer> shared_arenas_;
+  std::map<std::pair<size_t, size_t>, bool> claimed_;
+  std::mt19937_64 random_;
+};
+
+// The sizes, dtypes and traced values of a method's inputs and outputs.
+MethodSpec method_spec(const program::Method& method);
+
+}  // namespace enr::executor

@@ -1,0 +1,240 @@
+#include "plan/method_plan.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "plan/requirements.h"
+
+namespace enr::plan {
+
+namespace {
+
+const program::Tensor* tensor_of(const program::Method& method, uint32_t value) {
+  return std::get_if<program::Tensor>(&method.values[value]);
+}
+
+bool is_placed(const program::Tensor& tensor) {
+  return tensor.storage == program::Storage::kPlanned || tensor.storage == program::Storage::kMutableInitial ||
+         tensor.storage == program::Storage::kExternalMutable;
+}
+
+// Exporters name a planned tensor only if it is a buffer of the model.
+bool is_state(const program::Tensor& tensor) {
+  return is_placed(tensor) && (tensor.storage != program::Storage::kPlanned || !tensor.fully_qualified_name.empty());
+}
+
+bool overlap(const program::Tensor& a, const program::Tensor& b) {
+  return a.placement.arena == b.placement.arena && a.placement.offset < b.placement.offset + b.size_bytes &&
+         b.placement.offset < a.placement.offset + a.size_bytes;
+}
+
+class Builder {
+ public:
+  Builder(const program::Program& program, const program::Method& method, WeightCache& weights)
+      : program_(program), method_(method), weights_(weights), plan_(std::make_shared<MethodPlan>()) {
+    plan_->method = &method;
+  }
+
+  std::shared_ptr<const MethodPlan> build() {
+    check_requirements(program_, method_);
+    for (const std::string& name : method_.operators) plan_->operators.push_back(operator_table().find(name));
+    compile_delegates();
+    for (const program::Chain& chain : method_.chains) flatten(chain);
+    find_states();
+    find_redirected();
+    find_state_writes();
+    return plan_;
+  }
+
+ private:
+  void compile_delegates() {
+    for (size_t i = 0; i < method_.delegates.size(); ++i) {
+      const program::Delegate& delegate = method_.delegates[i];
+      try {
+        plan_->delegates.push_back(delegates::find_backend(delegate.id)->compile(program_, delegate, weights_));
+      } catch (const Error& error) {
+        throw Error(error.kind(), concat(method_.name, ".delegates[", i, "] ", delegate.id, ": ", error.what()));
+      }
+    }
+  }
+
+  void flatten(const program::Chain& chain) {
+    const auto start = static_cast<uint32_t>(plan_->instructions.size());
+    for (const program::Instruction& instruction : chain.instructions) {
+      Instruction flat;
+      flat.first_arg = static_cast<uint32_t>(plan_->args.size());
+      if (const auto* kernel = std::get_if<program::KernelCall>(&instruction)) {
+        add_operator(*kernel, flat);
+      } else if (const auto* delegate = std::get_if<program::DelegateCall>(&instruction)) {
+        flat.kind = InstructionKind::kDelegate;
+        flat.callee = delegate->delegate_index;
+        add_args(delegate->args);
+        check_delegate_args(*delegate);
+      } else if (const auto* move = std::get_if<program::Move>(&instruction)) {
+        flat.kind = InstructionKind::kMove;
+        add_args({move->from, move->to});
+      } else if (const auto* jump = std::get_if<program::JumpIfFalse>(&instruction)) {
+        flat.kind = InstructionKind::kJumpIfFalse;
+        flat.destination = start + jump->destination;
+        add_args({jump->condition});
+      } else {
+        flat.kind = InstructionKind::kFree;
+        add_args({std::get<program::Free>(instruction).value});
+      }
+      flat.arg_count = static_cast<uint32_t>(plan_->args.size()) - flat.first_arg;
+      plan_->instructions.push_back(flat);
+    }
+  }
+
+  void add_args(const std::vector<uint32_t>& args) { plan_->args.insert(plan_->args.end(), args.begin(), args.end()); }
+
+  void add_operator(const program::KernelCall& call, Instruction& flat) {
+    flat.kind = InstructionKind::kOperator;
+    flat.callee = call.operator_index;
+    const Operator& op = *plan_->operators[call.operator_index];
+    if (call.args.size() < op.arity) {
+      fail_load(method_.name, "[", plan_->instructions.size(), "] ", op.name, ": expected at least ", op.arity,
+                " arguments, got ", call.args.size());
+    }
+    add_args(call.args);
+  }
+
+  void check_delegate_args(const program::DelegateCall& call) {
+    const auto& delegate = *plan_->delegates[call.delegate_index];
+    const size_t expected = delegate.input_count() + delegate.output_count();
+    if (call.args.size() != expected) {
+      fail_load(method_.name, "[", plan_->instructions.size(), "] ", method_.delegates[call.delegate_index].id,
+                ": the payload has ", delegate.input_count(), " inputs and ", delegate.output_count(),
+                " outputs, the call passes ", call.args.size(), " arguments");
+    }
+    for (const uint32_t arg : call.args) {
+      if (tensor_of(method_, arg) == nullptr) {
+        fail_load(method_.name, "[", plan_->instructions.size(), "] ", method_.delegates[call.delegate_index].id,
+                  ": argument value ", arg, ": expected a tensor, got ", program::kind_name(method_.values[arg]));
+      }
+    }
+  }
+
+  void find_states() {
+    for (uint32_t v = 0; v < method_.values.size(); ++v) {
+      const program::Tensor* tensor = tensor_of(method_, v);
+      if (tensor == nullptr || !is_state(*tensor)) continue;
+      const std::string& name = tensor->fully_qualified_name;
+      plan_->states.push_back({v, name.empty() ? concat("state_", plan_->states.size()) : name});
+    }
+  }
+
+  void find_redirected() {
+    std::vector<bool> seen(method_.values.size());
+    const auto add = [&](uint32_t value) {
+      if (tensor_of(method_, value) != nullptr && !seen[value]) plan_->redirected.push_back(value);
+      seen[value] = true;
+    };
+    for (const Instruction& instruction : plan_->instructions) {
+      const auto args = plan_->args_of(instruction);
+      if (instruction.kind == InstructionKind::kMove) add(args[1]);
+      if (instruction.kind == InstructionKind::kFree) add(args[0]);
+      if (is_view(instruction)) add(args[2]);
+    }
+  }
+
+  bool is_view(const Instruction& instruction) const {
+    return instruction.kind == InstructionKind::kOperator &&
+           plan_->operators[instruction.callee]->name == "executorch_prim::et_view.default";
+  }
+
+  // A copy whose outcome the file already decides.
+  bool cannot_fail(const Instruction& instruction) const {
+    if (instruction.kind != InstructionKind::kOperator || plan_->operators[instruction.callee]->name != "aten::copy_") {
+      return false;
+    }
+    const auto args = plan_->args_of(instruction);
+    const program::Tensor* to = tensor_of(method_, args[0]);
+    const program::Tensor* from = tensor_of(method_, args[1]);
+    return to != nullptr && from != nullptr && to->dtype == from->dtype && to->sizes == from->sizes &&
+           to->dynamism == program::Dynamism::kStatic && from->dynamism == program::Dynamism::kStatic;
+  }
+
+  // The states whose memory each value may refer to, through planned overlap, views and moves.
+  std::vector<std::vector<uint32_t>> states_of_values() const {
+    std::vector<std::vector<uint32_t>> of(method_.values.size());
+    for (uint32_t v = 0; v < of.size(); ++v) {
+      const program::Tensor* tensor = tensor_of(method_, v);
+      if (tensor == nullptr || !is_placed(*tensor)) continue;
+      for (uint32_t s = 0; s < plan_->states.size(); ++s) {
+        if (overlap(*tensor, *tensor_of(method_, plan_->states[s].value))) of[v].push_back(s);
+      }
+    }
+    const auto flow = [&](uint32_t from, uint32_t to) {
+      bool grew = false;
+      for (const uint32_t s : of[from]) {
+        if (std::find(of[to].begin(), of[to].end(), s) != of[to].end()) continue;
+        of[to].push_back(s);
+        grew = true;
+      }
+      return grew;
+    };
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (const Instruction& instruction : plan_->instructions) {
+        const auto args = plan_->args_of(instruction);
+        if (instruction.kind == InstructionKind::kMove) grew |= flow(args[0], args[1]);
+        if (is_view(instruction)) grew |= flow(args[0], args[2]);
+      }
+    }
+    return of;
+  }
+
+  void find_state_writes() {
+    plan_->state_writes.resize(plan_->instructions.size());
+    if (plan_->states.empty()) return;
+    const auto states_of = states_of_values();
+    // A jump back may run anything again, so with loops every write is followed by something that can fail.
+    bool fallible_later = std::any_of(plan_->instructions.begin(), plan_->instructions.end(), [&](const auto& i) {
+      return i.kind == InstructionKind::kJumpIfFalse &&
+             i.destination <= static_cast<size_t>(&i - plan_->instructions.data());
+    });
+    for (size_t i = plan_->instructions.size(); i-- > 0;) {
+      Instruction& instruction = plan_->instructions[i];
+      if (fallible_later) {
+        std::vector<uint32_t>& writes = plan_->state_writes[i];
+        const auto args = plan_->args_of(instruction);
+        for (size_t a = 0; a < args.size(); ++a) {
+          if (may_write(instruction, a))
+            writes.insert(writes.end(), states_of[args[a]].begin(), states_of[args[a]].end());
+        }
+        instruction.saves_state = !writes.empty();
+      }
+      fallible_later |= !cannot_fail(instruction);
+    }
+  }
+
+  bool may_write(const Instruction& instruction, size_t arg) const {
+    switch (instruction.kind) {
+      case InstructionKind::kOperator: {
+        const Operator& op = *plan_->operators[instruction.callee];
+        return arg < 64 && (op.written_args >> arg & 1) != 0;
+      }
+      case InstructionKind::kDelegate:
+        return arg >= plan_->delegates[instruction.callee]->input_count();
+      case InstructionKind::kMove:
+        return arg == 1;
+      default:
+        return false;
+    }
+  }
+
+  const program::Program& program_;
+  const program::Method& method_;
+  WeightCache& weights_;
+  std::shared_ptr<MethodPlan> plan_;
+};
+
+}  // namespace
+
+std::shared_ptr<const MethodPlan> make_plan(const program::Program& program, const program::Method& method,
+                                            WeightCache& weights) {
+  return Builder(program, method, weights).build();
+}
+
+}  // namespace enr::plan

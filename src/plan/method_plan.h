@@ -1,0 +1,56 @@
+#pragma once
+
+// What a method needs to run, decided once: operators found, delegates compiled, instructions flattened. Immutable, and
+// shared by everything that runs the method.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "delegates/delegate.h"
+#include "ops/registry.h"
+#include "program/program.h"
+
+namespace enr::plan {
+
+enum class InstructionKind : uint8_t { kOperator, kDelegate, kMove, kJumpIfFalse, kFree };
+
+struct Instruction {
+  InstructionKind kind = InstructionKind::kFree;
+  // A failure later in the call would leave states half updated: save those this instruction writes first.
+  bool saves_state = false;
+  uint32_t callee = 0;       // operator or delegate
+  uint32_t first_arg = 0;    // into MethodPlan::args
+  uint32_t arg_count = 0;    // kMove: from, to; kJumpIfFalse: condition; kFree: value
+  uint32_t destination = 0;  // kJumpIfFalse: the next instruction where the condition is false
+};
+
+// A tensor whose content outlives a call.
+struct State {
+  uint32_t value = 0;
+  std::string name;
+};
+
+struct MethodPlan {
+  const program::Method* method = nullptr;  // of the program the plan was made from, which outlives it
+  std::vector<Instruction> instructions;
+  std::vector<uint32_t> args;
+  std::vector<const Operator*> operators;
+  std::vector<std::shared_ptr<const delegates::CompiledDelegate>> delegates;
+  std::vector<State> states;
+  std::vector<std::vector<uint32_t>> state_writes;  // per instruction with saves_state, else empty: indices into states
+  // Tensor values that instructions point elsewhere (views, moves, frees): put back at the start of a call.
+  std::vector<uint32_t> redirected;
+
+  std::span<const uint32_t> args_of(const Instruction& instruction) const noexcept {
+    return std::span(args).subspan(instruction.first_arg, instruction.arg_count);
+  }
+};
+
+// Throws kOperatorNotFound, kBackendNotAvailable or, for a payload its delegate refuses, kProgramLoad.
+std::shared_ptr<const MethodPlan> make_plan(const program::Program& program, const program::Method& method,
+                                            WeightCache& weights);
+
+}  // namespace enr::plan
