@@ -7,30 +7,33 @@
 namespace enr::kernels {
 
 // name, cost (see Loop::cost). "x" is the first operand, "y" the second.
-#define ENR_BINARY_OPS(X)                                                                                      \
-  X(Add, 1)        /* x + alpha y; alpha is a, or i for integers */                                            \
-  X(Sub, 1)        /* x - alpha y; likewise */                                                                 \
-  X(Mul, 1)                                                                                                    \
-  X(Div, 2)        /* floating only */                                                                         \
-  X(DivFloor, 4)   /* rounds down; an integer divided by 0 gives 0, callers refuse it first */                  \
-  X(DivTrunc, 4)   /* rounds towards zero; likewise */                                                         \
-  X(Fmod, 8)       /* the sign of x; likewise */                                                               \
-  X(Remainder, 8)  /* the sign of y, as Python's %; likewise */                                                \
-  X(Pow, 16)       /* integers: a negative exponent gives 0 unless x is 1 or -1 */                             \
-  X(Atan2, 16)     /* floating only */                                                                         \
-  X(Hypot, 8)      /* floating only */                                                                         \
-  X(Copysign, 1)   /* floating only */                                                                         \
-  X(Maximum, 1)    /* NaN if either is */                                                                      \
-  X(Minimum, 1)    /* NaN if either is */                                                                      \
-  X(Fmax, 1)       /* the other one where one is NaN */                                                        \
-  X(Fmin, 1)       /* likewise */                                                                              \
-  X(LogAddExp, 12) /* floating only */                                                                         \
-  X(SquaredDifference, 1)                                                                                      \
-  X(Prelu, 1)      /* x > 0 ? x : x y */                                                                       \
-  X(And, 1)        /* this and the next four: integers and bool (shifts: integers) */                          \
-  X(Or, 1)                                                                                                     \
-  X(Xor, 1)                                                                                                    \
-  X(ShiftLeft, 1)  /* a count that is negative or too large gives 0 */                                         \
+#define ENR_FLOATING_BINARY_OPS(X)                                                             \
+  X(Add, 1) /* x + alpha y; alpha is a, or i for integers */                                   \
+  X(Sub, 1) /* x - alpha y; likewise */                                                        \
+  X(Mul, 1)                                                                                    \
+  X(Div, 2)        /* floating only */                                                         \
+  X(DivFloor, 4)   /* rounds down; an integer divided by 0 gives 0, callers refuse it first */ \
+  X(DivTrunc, 4)   /* rounds towards zero; likewise */                                         \
+  X(Fmod, 8)       /* the sign of x; likewise */                                               \
+  X(Remainder, 8)  /* the sign of y, as Python's %; likewise */                                \
+  X(Pow, 16)       /* integers: a negative exponent gives 0 unless x is 1 or -1 */             \
+  X(Atan2, 16)     /* floating only */                                                         \
+  X(Hypot, 8)      /* floating only */                                                         \
+  X(Copysign, 1)   /* floating only */                                                         \
+  X(Maximum, 1)    /* NaN if either is */                                                      \
+  X(Minimum, 1)    /* NaN if either is */                                                      \
+  X(Fmax, 1)       /* the other one where one is NaN */                                        \
+  X(Fmin, 1)       /* likewise */                                                              \
+  X(LogAddExp, 12) /* floating only */                                                         \
+  X(SquaredDifference, 1)                                                                      \
+  X(Prelu, 1) /* x > 0 ? x : x y; floating only */
+
+#define ENR_BINARY_OPS(X)                                                      \
+  ENR_FLOATING_BINARY_OPS(X)                                                   \
+  X(And, 1) /* this and the next four: integers and bool (shifts: integers) */ \
+  X(Or, 1)                                                                     \
+  X(Xor, 1)                                                                    \
+  X(ShiftLeft, 1)  /* a count that is negative or too large gives 0 */         \
   X(ShiftRight, 1) /* such a count gives 0 or -1, by x's sign */
 
 enum class Binary : uint8_t {
@@ -57,9 +60,9 @@ enum class Comparison : uint8_t {
 #undef ENR_ENUMERATOR
 };
 
-// The loop that computes in `dtype`: float32, float64 and int64 have all that make sense; int32, int8, uint8, uint64 and
-// bool have the ones that are common or differ from int64's (bool: And, Or, Xor, Maximum, Minimum, Mul, Add as "or").
-// Integers wrap on overflow. A caller that gets no loop for its dtype computes in int64.
+// The loop that computes in `dtype`: float32, float64 and int64 have all that make sense; int32, int8, uint8, uint64
+// and bool have the ones that are common or differ from int64's (bool: And, Or, Xor, Maximum, Minimum, Mul, Add as
+// "or"). Integers wrap on overflow. A caller that gets no loop for its dtype computes in int64.
 Loop binary_loop(Binary op, DType dtype) noexcept;
 
 // float32, float64, int64, int32, int8, uint8, uint64 and bool.

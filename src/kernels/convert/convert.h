@@ -1,8 +1,8 @@
 #pragma once
 
-// Conversion between dtypes, with the results PyTorch eager gives on the same processor: floating to integer truncates and
-// wraps as x86 does (out of int32's or int64's range gives the smallest value, cut to the type's low bits), to bool is
-// "not zero" (NaN is true), to half and bfloat16 rounds to nearest even, complex to real takes the real part.
+// Conversion between dtypes, with the results PyTorch eager gives on the same processor: floating to integer truncates
+// and wraps as x86 does (out of int32's or int64's range gives the smallest value, cut to the type's low bits), to bool
+// is "not zero" (NaN is true), to half and bfloat16 rounds to nearest even, complex to real takes the real part.
 
 #include <stddef.h>
 #include <stdint.h>

@@ -22,8 +22,8 @@ constexpr size_t kTile = 512;
 
 template <class To, class From>
 ENR_INLINE To to_integer(From x) {
-  // Types narrower than 32 bits take the low bits of an int32, uint8 and uint32 those of an int64, as scalar code on x86
-  // does. A float of 2^31 or more has zeros in its low byte, so that for it int32 gives what int64 would.
+  // Types narrower than 32 bits take the low bits of an int32, uint8 and uint32 those of an int64, as scalar code on
+  // x86 does. A float of 2^31 or more has zeros in its low byte, so that for it int32 gives what int64 would.
   constexpr bool from_double = sizeof(From) == 8;
   if constexpr (sizeof(To) == 8 && static_cast<To>(-1) > To{0}) {
     const From half = static_cast<From>(0x1p63);

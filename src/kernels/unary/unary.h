@@ -7,7 +7,7 @@
 namespace enr::kernels {
 
 // name, cost (see Loop::cost). Parameters, where a function has them, stand beside it.
-#define ENR_UNARY_OPS(X)                                                          \
+#define ENR_FLOATING_UNARY_OPS(X)                                                 \
   X(Abs, 1)                                                                       \
   X(Neg, 1)                                                                       \
   X(Floor, 1)                                                                     \
@@ -41,21 +41,24 @@ namespace enr::kernels {
   X(Erf, 8)                                                                       \
   X(Erfc, 12)                                                                     \
   X(Relu, 1)                                                                      \
-  X(Clamp, 1)       /* a: min, b: max (i, j for integers); a NaN bound gives NaN */ \
-  X(LeakyRelu, 1)   /* a: slope below zero */                                     \
-  X(Elu, 6)         /* a: alpha, b: scale; input scale is 1 */                     \
+  X(Clamp, 1)     /* a: min, b: max (i, j for integers); a NaN bound gives NaN */ \
+  X(LeakyRelu, 1) /* a: slope below zero */                                       \
+  X(Elu, 6)       /* a: alpha, b: scale; input scale is 1 */                      \
   X(Sigmoid, 6)                                                                   \
   X(LogSigmoid, 8)                                                                \
   X(Silu, 6)                                                                      \
-  X(Gelu, 9)        /* x/2 (1 + erf(x / sqrt 2)) */                               \
-  X(GeluTanh, 8)    /* its tanh approximation */                                  \
+  X(Gelu, 9)     /* x/2 (1 + erf(x / sqrt 2)) */                                  \
+  X(GeluTanh, 8) /* its tanh approximation */                                     \
   X(HardSwish, 2)                                                                 \
   X(HardSigmoid, 2)                                                               \
-  X(Softplus, 8)    /* a: beta, b: threshold */                                   \
+  X(Softplus, 8) /* a: beta, b: threshold */                                      \
   X(Mish, 12)                                                                     \
-  X(Logit, 8)       /* a: eps; negative for none */                               \
-  X(Scale, 1)       /* a * x + b (i * x + j for integers) */                      \
-  X(BitwiseNot, 1)  /* integers; on bool the logical not */
+  X(Logit, 8) /* a: eps; negative for none */                                     \
+  X(Scale, 1) /* a * x + b (i * x + j for integers) */
+
+#define ENR_UNARY_OPS(X)    \
+  ENR_FLOATING_UNARY_OPS(X) \
+  X(BitwiseNot, 1) /* integers; on bool the logical not */
 
 enum class Unary : uint8_t {
 #define ENR_ENUMERATOR(name, cost) k##name,
@@ -79,7 +82,8 @@ enum class Predicate : uint8_t {
 
 // The loop that computes in `dtype` and gives the same dtype. Every function has float32 and float64 loops (BitwiseNot
 // aside). Integer loops exist for int64 (Abs, Neg, Sign, Square, Relu, Clamp, Scale, BitwiseNot; the rounding functions
-// are copies and have none), and BitwiseNot for bool. float32 results are within 3 ulp of the exact ones.
+// are copies and have none), the same for int32, and BitwiseNot for bool. float32 results are within 3 ulp of the exact
+// ones.
 Loop unary_loop(Unary op, DType dtype) noexcept;
 
 // Predicates compute in float32, float64, int64 or bool.

@@ -1,0 +1,171 @@
+#include "kernels/binary/loops.h"
+
+namespace enr::kernels::ENR_ISA {
+namespace {
+
+// Integers wrap: arithmetic goes through an unsigned type of at least 32 bits.
+template <class T>
+struct Wrapping {
+  using type = uint32_t;
+};
+template <>
+struct Wrapping<int64_t> {
+  using type = uint64_t;
+};
+template <>
+struct Wrapping<uint64_t> {
+  using type = uint64_t;
+};
+template <class T>
+ENR_INLINE auto wrap(T x) {
+  return static_cast<typename Wrapping<T>::type>(x);
+}
+template <class T>
+inline constexpr bool kIsSigned = static_cast<T>(-1) < T{0};
+
+template <class T>
+ENR_INLINE T divide_truncating(T x, T y) {
+  if (y == 0) return 0;
+  if constexpr (kIsSigned<T>) {
+    if (y == -1) return static_cast<T>(0 - wrap(x));
+  }
+  return static_cast<T>(x / y);
+}
+template <class T>
+ENR_INLINE T remainder_truncating(T x, T y) {
+  if (y == 0) return 0;
+  if constexpr (kIsSigned<T>) {
+    if (y == -1) return 0;
+  }
+  return static_cast<T>(x % y);
+}
+template <class T>
+ENR_INLINE T divide_floor(T x, T y) {
+  const T quotient = divide_truncating(x, y);
+  if constexpr (kIsSigned<T>) {
+    if (remainder_truncating(x, y) != 0 && (x < 0) != (y < 0)) return static_cast<T>(quotient - 1);
+  }
+  return quotient;
+}
+template <class T>
+ENR_INLINE T remainder_floor(T x, T y) {
+  const T rest = remainder_truncating(x, y);
+  if constexpr (kIsSigned<T>) {
+    if (rest != 0 && (rest < 0) != (y < 0)) return static_cast<T>(rest + y);
+  }
+  return rest;
+}
+template <class T>
+ENR_INLINE T power(T x, T y) {
+  if constexpr (kIsSigned<T>) {
+    if (y < 0) return x == 1 ? T{1} : x == -1 ? (y % 2 == 0 ? T{1} : static_cast<T>(-1)) : T{0};
+  }
+  auto base = wrap(x);
+  auto result = wrap(T{1});
+  for (auto exponent = wrap(y); exponent != 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) result *= base;
+    base *= base;
+  }
+  return static_cast<T>(result);
+}
+template <class T>
+ENR_INLINE bool is_shift(T count) {
+  return count >= 0 && wrap(count) < 8 * sizeof(T);
+}
+template <class T>
+ENR_INLINE T shift_left(T x, T count) {
+  return is_shift(count) ? static_cast<T>(wrap(x) << wrap(count)) : T{0};
+}
+template <class T>
+ENR_INLINE T shift_right(T x, T count) {
+  if (is_shift(count)) return static_cast<T>(x >> count);
+  return x < 0 ? static_cast<T>(-1) : T{0};
+}
+
+#define ENR_FUNCTION(name, value)                      \
+  struct name {                                        \
+    int64_t alpha;                                     \
+    explicit name(const LoopParams& p) : alpha(p.i) {} \
+    template <class T>                                 \
+    ENR_INLINE T operator()(T x, T y) const {          \
+      return static_cast<T>(value);                    \
+    }                                                  \
+  };
+
+ENR_FUNCTION(Add, wrap(x) + wrap(static_cast<T>(alpha)) * wrap(y))
+ENR_FUNCTION(Sub, wrap(x) - wrap(static_cast<T>(alpha)) * wrap(y))
+ENR_FUNCTION(PlainAdd, wrap(x) + wrap(y))
+ENR_FUNCTION(PlainSub, wrap(x) - wrap(y))
+ENR_FUNCTION(Mul, wrap(x) * wrap(y))
+ENR_FUNCTION(DivFloor, divide_floor(x, y))
+ENR_FUNCTION(DivTrunc, divide_truncating(x, y))
+ENR_FUNCTION(Fmod, remainder_truncating(x, y))
+ENR_FUNCTION(Remainder, remainder_floor(x, y))
+ENR_FUNCTION(Pow, power(x, y))
+ENR_FUNCTION(Maximum, x > y ? x : y)
+ENR_FUNCTION(Minimum, x < y ? x : y)
+ENR_FUNCTION(SquaredDifference, (wrap(x) - wrap(y)) * (wrap(x) - wrap(y)))
+ENR_FUNCTION(And, x& y)
+ENR_FUNCTION(Or, x | y)
+ENR_FUNCTION(Xor, x ^ y)
+ENR_FUNCTION(ShiftLeft, shift_left(x, y))
+ENR_FUNCTION(ShiftRight, shift_right(x, y))
+ENR_FUNCTION(BoolAnd, (x != 0) & (y != 0))
+ENR_FUNCTION(BoolOr, (x | y) != 0)
+ENR_FUNCTION(BoolXor, (x != 0) ^ (y != 0))
+#undef ENR_FUNCTION
+
+// A multiplication by alpha costs where 64-bit products do not exist, so the usual alpha of 1 has its own loop.
+template <class T, class General, class Plain>
+void run_scaled(void* out, const void* const* in, const uint8_t* step, size_t n, const LoopParams& params) noexcept {
+  if (params.i == 1) return run_scalars<T, T, Plain>(out, in, step, n, params);
+  run_scalars<T, T, General>(out, in, step, n, params);
+}
+
+LoopFn& row(LoopFn* rows, Binary op) { return rows[static_cast<int>(op)]; }
+
+template <class T>
+void fill_common(LoopFn* rows) {
+  row(rows, Binary::kAdd) = &run_scaled<T, Add, PlainAdd>;
+  row(rows, Binary::kSub) = &run_scaled<T, Sub, PlainSub>;
+  row(rows, Binary::kMul) = &run_scalars<T, T, Mul>;
+  row(rows, Binary::kMaximum) = row(rows, Binary::kFmax) = &run_scalars<T, T, Maximum>;
+  row(rows, Binary::kMinimum) = row(rows, Binary::kFmin) = &run_scalars<T, T, Minimum>;
+  row(rows, Binary::kAnd) = &run_scalars<T, T, And>;
+  row(rows, Binary::kOr) = &run_scalars<T, T, Or>;
+  row(rows, Binary::kXor) = &run_scalars<T, T, Xor>;
+}
+
+template <class T>
+void fill_all(LoopFn* rows) {
+  fill_common<T>(rows);
+  row(rows, Binary::kDivFloor) = &run_scalars<T, T, DivFloor>;
+  row(rows, Binary::kDivTrunc) = &run_scalars<T, T, DivTrunc>;
+  row(rows, Binary::kFmod) = &run_scalars<T, T, Fmod>;
+  row(rows, Binary::kRemainder) = &run_scalars<T, T, Remainder>;
+  row(rows, Binary::kPow) = &run_scalars<T, T, Pow>;
+  row(rows, Binary::kSquaredDifference) = &run_scalars<T, T, SquaredDifference>;
+  row(rows, Binary::kShiftLeft) = &run_scalars<T, T, ShiftLeft>;
+  row(rows, Binary::kShiftRight) = &run_scalars<T, T, ShiftRight>;
+}
+
+void fill_bool(LoopFn* rows) {
+  const LoopFn both = &run_scalars<uint8_t, uint8_t, BoolAnd>;
+  const LoopFn either = &run_scalars<uint8_t, uint8_t, BoolOr>;
+  row(rows, Binary::kAnd) = row(rows, Binary::kMul) = row(rows, Binary::kMinimum) = row(rows, Binary::kFmin) = both;
+  row(rows, Binary::kOr) = row(rows, Binary::kAdd) = row(rows, Binary::kMaximum) = row(rows, Binary::kFmax) = either;
+  row(rows, Binary::kXor) = &run_scalars<uint8_t, uint8_t, BoolXor>;
+}
+
+}  // namespace
+
+void fill_binary_integer(BinaryTable& table) {
+  fill_all<int64_t>(table.binary[kBinI64]);
+  fill_all<int32_t>(table.binary[kBinI32]);
+  fill_all<uint64_t>(table.binary[kBinU64]);
+  fill_common<int8_t>(table.binary[kBinI8]);
+  fill_common<uint8_t>(table.binary[kBinU8]);
+  fill_bool(table.binary[kBinBool]);
+}
+
+}  // namespace enr::kernels::ENR_ISA

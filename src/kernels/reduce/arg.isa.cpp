@@ -1,0 +1,92 @@
+#include "kernels/reduce/reduce_table.h"
+
+#include "kernels/simd/arith.h"
+
+namespace enr::kernels::ENR_ISA {
+
+void fill_args(ReduceTable& table);
+
+namespace {
+
+// Whether x takes the place of the best so far, which came before it.
+template <bool largest, class T>
+ENR_INLINE bool beats(T x, T best) {
+  const bool better = largest ? x > best : x < best;
+  return best == best && (better || x != x);
+}
+
+template <class T, bool largest>
+Best<T> arg_row(const T* x, size_t n, const Best<T>*, Best<T> acc) noexcept {
+  constexpr size_t lanes = kLanes<T>;
+  constexpr size_t block = 32 * lanes;
+  for (size_t begin = 0; begin < n; begin += block) {
+    const size_t count = n - begin < block ? n - begin : block;
+    const T* p = x + begin;
+    T top = p[0];
+    if (count == block) {
+      Vec<T> a = load(p), b = load(p + lanes);
+      for (size_t i = 2 * lanes; i < block; i += 2 * lanes) {
+        a = largest ? max_nan(a, load(p + i)) : min_nan(a, load(p + i));
+        b = largest ? max_nan(b, load(p + i + lanes)) : min_nan(b, load(p + i + lanes));
+      }
+      const Vec<T> best = largest ? max_nan(a, b) : min_nan(a, b);
+      top = best[0];
+      for (size_t i = 1; i < lanes; ++i) top = beats<largest, T>(best[i], top) ? best[i] : top;
+    } else {
+      for (size_t i = 1; i < count; ++i) top = beats<largest, T>(p[i], top) ? p[i] : top;
+    }
+    if (acc.index < 0 || beats<largest, T>(top, acc.value)) {
+      size_t at = 0;
+      while (!(p[at] == top || (top != top && p[at] != p[at]))) ++at;
+      acc.value = top;
+      acc.index = acc.seen + static_cast<int64_t>(begin + at);
+    }
+  }
+  acc.seen += static_cast<int64_t>(n);
+  return acc;
+}
+
+template <class T, bool largest>
+void arg_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const Best<T>*, Best<T>* acc) noexcept {
+  T best[kReduceColumns];
+  int64_t index[kReduceColumns];
+  for (size_t w = 0; w < width; ++w) {
+    const bool is_new = acc[w].index < 0;
+    best[w] = is_new ? x[w] : acc[w].value;
+    index[w] = is_new ? acc[w].seen : acc[w].index;
+  }
+  for (size_t r = 0; r < rows; ++r) {
+    const T* row = x + static_cast<ptrdiff_t>(r) * row_stride;
+    const int64_t here = acc[0].seen + static_cast<int64_t>(r);
+    for (size_t w = 0; w < width; ++w) {
+      const T value = row[w], old = best[w];
+      const bool takes = beats<largest, T>(value, old);
+      best[w] = takes ? value : old;
+      index[w] = takes ? here : index[w];
+    }
+  }
+  for (size_t w = 0; w < width; ++w) acc[w] = {best[w], index[w], acc[w].seen + static_cast<int64_t>(rows)};
+}
+
+template <class T, bool largest>
+Best<T> arg_combine(Best<T> x, Best<T> y) noexcept {
+  if (y.index < 0) return {x.value, x.index, x.seen + y.seen};
+  const bool takes = x.index < 0 || beats<largest, T>(y.value, x.value);
+  return takes ? Best<T>{y.value, x.seen + y.index, x.seen + y.seen} : Best<T>{x.value, x.index, x.seen + y.seen};
+}
+
+template <class T>
+void fill(ReduceKernel<T, Best<T>>* kernels) {
+  kernels[kLargest] = {{0, -1, 0}, &arg_row<T, true>, &arg_columns<T, true>, &arg_combine<T, true>, true};
+  kernels[kSmallest] = {{0, -1, 0}, &arg_row<T, false>, &arg_columns<T, false>, &arg_combine<T, false>, true};
+}
+
+}  // namespace
+
+void fill_args(ReduceTable& table) {
+  fill<float>(table.arg_f32);
+  fill<double>(table.arg_f64);
+  fill<int64_t>(table.arg_i64);
+}
+
+}  // namespace enr::kernels::ENR_ISA

@@ -1,0 +1,215 @@
+#include "kernels/reduce/reduce.h"
+
+#include <cmath>
+
+#include "kernels/isa.h"
+#include "kernels/reduce/walk.h"
+
+namespace enr::kernels {
+
+ENR_SELECT_ISA(ReduceTable, reduce_table)
+
+namespace {
+
+struct Job {
+  std::span<const int64_t> sizes;
+  const ConstStrided& in;
+  uint32_t reduced;
+  DType out_dtype;
+  std::byte* out;
+
+  Walk walk(DType computing) const noexcept {
+    InputConversion conversion;
+    if (in.dtype != computing) conversion.first = convert_fn(in.dtype, computing);
+    return {sizes, in.data, in.dtype, in.strides, reduced, conversion};
+  }
+  // Of truth values, as `computing`.
+  Walk walk_truth(DType computing) const noexcept {
+    InputConversion conversion;
+    conversion.first = convert_fn(in.dtype, DType::kBool);
+    if (computing != DType::kBool) conversion.second = convert_fn(DType::kBool, computing);
+    return {sizes, in.data, in.dtype, in.strides, reduced, conversion};
+  }
+  std::byte* at(size_t output) const noexcept { return out + output * dtype_size(out_dtype); }
+};
+
+// One pass; finish(A) gives the result, which has dtype `result`.
+template <class T, class A, class Finish>
+void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish) noexcept {
+  const ConvertFn write = convert_fn(dtype_of<A>, job.out_dtype);
+  for_each_block(walk, [&](Walk::Block block, bool threads) {
+    A acc[kReduceColumns];
+    reduce_block<T, A>(walk, kernel, block, threads, nullptr, acc);
+    for (size_t k = 0; k < block.count; ++k) acc[k] = finish(acc[k]);
+    write(acc, job.at(block.begin), block.count);
+  });
+}
+
+template <class A>
+A keep(A value) noexcept {
+  return value;
+}
+
+const ReduceKernel<float, double>* sums_of(float) { return reduce_table().sum_f32; }
+const ReduceKernel<double, double>* sums_of(double) { return reduce_table().sum_f64; }
+const ReduceKernel<float, float>* extremes_of(float) { return reduce_table().extreme_f32; }
+const ReduceKernel<double, double>* extremes_of(double) { return reduce_table().extreme_f64; }
+
+// Everything whose steps compute in a floating type T.
+template <class T>
+void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcept {
+  const Walk walk = job.walk(dtype_of<T>);
+  const auto* sums = sums_of(T{});
+  const auto* extremes = extremes_of(T{});
+  const double count = static_cast<double>(walk.reduced.count());
+  switch (op) {
+    case Reduce::kSum:
+      return run_single(job, walk, sums[kTermValue], keep<double>);
+    case Reduce::kMean:
+      return run_single(job, walk, sums[kTermValue], [&](double total) { return total / count; });
+    case Reduce::kNorm0:
+    case Reduce::kCountNonZero:
+      return run_single(job, walk, sums[kTermNonZero], keep<double>);
+    case Reduce::kNorm1:
+      return run_single(job, walk, sums[kTermAbs], keep<double>);
+    case Reduce::kNorm2:
+      return run_single(job, walk, sums[kTermSquare], [](double total) { return std::sqrt(total); });
+    case Reduce::kNormInf:
+      return run_single(job, walk, extremes[kLargestAbs], keep<T>);
+    case Reduce::kNormNegInf:
+      return run_single(job, walk, extremes[kSmallestAbs], keep<T>);
+    case Reduce::kNormP: {
+      const ConvertFn write = convert_fn(DType::kFloat64, job.out_dtype);
+      for_each_block(walk, [&](Walk::Block block, bool threads) {
+        double acc[kReduceColumns], exponents[kReduceColumns] = {};
+        for (size_t k = 0; k < block.count; ++k) exponents[k] = params.p;
+        reduce_block<T, double>(walk, sums[kTermPower], block, threads, exponents, acc);
+        for (size_t k = 0; k < block.count; ++k) acc[k] = std::pow(acc[k], 1.0 / params.p);
+        write(acc, job.at(block.begin), block.count);
+      });
+      return;
+    }
+    case Reduce::kLogSumExp: {
+      const ConvertFn write = convert_fn(DType::kFloat64, job.out_dtype);
+      for_each_block(walk, [&](Walk::Block block, bool threads) {
+        T top[kReduceColumns];
+        double centres[kReduceColumns] = {}, acc[kReduceColumns];
+        reduce_block<T, T>(walk, extremes[kLargest], block, threads, nullptr, top);
+        for (size_t k = 0; k < block.count; ++k) centres[k] = std::isfinite(top[k]) ? static_cast<double>(top[k]) : 0;
+        reduce_block<T, double>(walk, sums[kTermExp], block, threads, centres, acc);
+        for (size_t k = 0; k < block.count; ++k) acc[k] = std::log(acc[k]) + centres[k];
+        write(acc, job.at(block.begin), block.count);
+      });
+      return;
+    }
+    case Reduce::kMin:
+      return run_single(job, walk, extremes[kSmallest], keep<T>);
+    case Reduce::kMax:
+      return run_single(job, walk, extremes[kLargest], keep<T>);
+    default:
+      return;
+  }
+}
+
+template <class T>
+void run_integer_extreme(Reduce op, const Job& job, const ReduceKernel<T, T>* kernels, DType computing) noexcept {
+  run_single(job, job.walk(computing), kernels[op == Reduce::kMax ? kLargest : kSmallest], keep<T>);
+}
+
+void run_extreme(Reduce op, const ReduceParams& params, const Job& job) noexcept {
+  const ReduceTable& table = reduce_table();
+  switch (job.in.dtype) {
+    case DType::kFloat64:
+      return run_floating<double>(op, params, job);
+    case DType::kFloat32:
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return run_floating<float>(op, params, job);
+    case DType::kInt32:
+      return run_integer_extreme(op, job, table.extreme_i32, DType::kInt32);
+    case DType::kInt8:
+      return run_integer_extreme(op, job, table.extreme_i8, DType::kInt8);
+    case DType::kUInt8:
+      return run_integer_extreme(op, job, table.extreme_u8, DType::kUInt8);
+    case DType::kBool:
+      return run_integer_extreme(op, job, table.extreme_u8, DType::kBool);
+    case DType::kUInt64:
+      return run_integer_extreme(op, job, table.extreme_u64, DType::kUInt64);
+    default:
+      return run_integer_extreme(op, job, table.extreme_i64, DType::kInt64);
+  }
+}
+
+bool computes_in_double(DType in) noexcept { return in == DType::kFloat64 || !is_floating(in); }
+
+void run_var(bool root, double correction, const Job& job, void* mean_out) noexcept {
+  const auto typed = [&]<class T>(T) {
+    const Walk walk = job.walk(dtype_of<T>);
+    const auto* sums = sums_of(T{});
+    const double count = static_cast<double>(walk.reduced.count());
+    const double divisor = std::max(count - correction, 0.0);
+    const ConvertFn write = convert_fn(DType::kFloat64, job.out_dtype);
+    for_each_block(walk, [&](Walk::Block block, bool threads) {
+      double means[kReduceColumns] = {}, acc[kReduceColumns];
+      reduce_block<T, double>(walk, sums[kTermValue], block, threads, nullptr, means);
+      for (size_t k = 0; k < block.count; ++k) means[k] /= count;
+      reduce_block<T, double>(walk, sums[kTermDeviation], block, threads, means, acc);
+      for (size_t k = 0; k < block.count; ++k) {
+        acc[k] /= divisor;
+        if (root) acc[k] = std::sqrt(acc[k]);
+      }
+      write(acc, job.at(block.begin), block.count);
+      if (mean_out != nullptr) {
+        write(means, static_cast<std::byte*>(mean_out) + block.begin * dtype_size(job.out_dtype), block.count);
+      }
+    });
+  };
+  if (computes_in_double(job.in.dtype)) {
+    typed(double{});
+  } else {
+    typed(float{});
+  }
+}
+
+}  // namespace
+
+void reduce(Reduce op, const ReduceParams& params, std::span<const int64_t> sizes, const ConstStrided& in,
+            uint32_t reduced, DType out_dtype, void* out) noexcept {
+  const Job job{sizes, in, reduced, out_dtype, static_cast<std::byte*>(out)};
+  const ReduceTable& table = reduce_table();
+  switch (op) {
+    case Reduce::kMin:
+    case Reduce::kMax:
+      return run_extreme(op, params, job);
+    case Reduce::kAny:
+      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kLargest], keep<uint8_t>);
+    case Reduce::kAll:
+      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kSmallest],
+                        [](uint8_t value) -> uint8_t { return value != 0; });
+    case Reduce::kCountNonZero:
+      return run_single(job, job.walk_truth(DType::kInt64), table.sum_i64, keep<int64_t>);
+    case Reduce::kSum:
+      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.sum_i64, keep<int64_t>);
+      break;
+    case Reduce::kProd:
+      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.prod_i64, keep<int64_t>);
+      return run_single(job, job.walk(DType::kFloat64), table.prod_f64, keep<double>);
+    case Reduce::kVar:
+    case Reduce::kStd:
+      return run_var(op == Reduce::kStd, params.correction, job, nullptr);
+    default:
+      break;
+  }
+  if (computes_in_double(in.dtype)) {
+    run_floating<double>(op, params, job);
+  } else {
+    run_floating<float>(op, params, job);
+  }
+}
+
+void reduce_var_mean(bool root, double correction, std::span<const int64_t> sizes, const ConstStrided& in,
+                     uint32_t reduced, DType out_dtype, void* var_out, void* mean_out) noexcept {
+  run_var(root, correction, {sizes, in, reduced, out_dtype, static_cast<std::byte*>(var_out)}, mean_out);
+}
+
+}  // namespace enr::kernels

@@ -1,0 +1,313 @@
+#include "kernels/reduce/reduce_table.h"
+
+#include "kernels/simd/math.h"
+#include "kernels/simd/sums.h"
+
+namespace enr::kernels::ENR_ISA {
+
+void fill_args(ReduceTable& table);
+
+namespace {
+
+// The terms of sums: f(x, c).
+struct Value {
+  template <class V>
+  ENR_INLINE V operator()(V x, V) const {
+    return x;
+  }
+};
+struct AbsValue {
+  template <class V>
+  ENR_INLINE V operator()(V x, V) const {
+    return abs(x);
+  }
+};
+struct SquareOf {
+  template <class V>
+  ENR_INLINE V operator()(V x, V) const {
+    return x * x;
+  }
+};
+struct NonZero {
+  template <class V>
+  ENR_INLINE V operator()(V x, V) const {
+    return x != V{} ? constant<V>(1) : V{};
+  }
+};
+struct Deviation {
+  template <class V>
+  ENR_INLINE V operator()(V x, V c) const {
+    return (x - c) * (x - c);
+  }
+};
+struct Power {
+  template <class V>
+  ENR_INLINE V operator()(V x, V c) const {
+    return pow(abs(x), c);
+  }
+};
+struct ExpOf {
+  template <class V>
+  ENR_INLINE V operator()(V x, V c) const {
+    return exp(x - c);
+  }
+};
+
+ENR_INLINE void add_to(double* acc, F32 v) {
+  store(acc, load(acc) + low_doubles(v));
+  store(acc + kLanes<double>, load(acc + kLanes<double>) + high_doubles(v));
+}
+ENR_INLINE void add_to(double* acc, F64 v) { store(acc, load(acc) + v); }
+ENR_INLINE void add_to(int64_t* acc, I64 v) { store(acc, load(acc) + v); }
+
+template <class T, class F>
+double sum_row(const T* x, size_t n, const double* c, double acc) noexcept {
+  const F f;
+  const Vec<T> centre = splat<T>(c != nullptr ? static_cast<T>(*c) : T{0});
+  return acc + sum_of(x, n, [&](Vec<T> v) __attribute__((always_inline)) { return f(v, centre); });
+}
+
+// Adds `rows` rows, at most 8, of `width` columns.
+template <class T, class A, class F>
+ENR_INLINE void add_rows(const T* x, ptrdiff_t stride, size_t rows, size_t width, const T* c, A* acc) {
+  const F f;
+  constexpr size_t lanes = kLanes<T>;
+  size_t w = 0;
+  for (; w + lanes <= width; w += lanes) {
+    const Vec<T> centre = c != nullptr ? load(c + w) : Vec<T>{};
+    Vec<T> sum = f(load(x + w), centre);
+    if (rows == 8) {
+      const T* p = x + w;
+      const Vec<T> s01 = sum + f(load(p + stride), centre);
+      const Vec<T> s23 = f(load(p + 2 * stride), centre) + f(load(p + 3 * stride), centre);
+      const Vec<T> s45 = f(load(p + 4 * stride), centre) + f(load(p + 5 * stride), centre);
+      const Vec<T> s67 = f(load(p + 6 * stride), centre) + f(load(p + 7 * stride), centre);
+      sum = (s01 + s23) + (s45 + s67);
+    } else {
+      for (size_t r = 1; r < rows; ++r) sum += f(load(x + static_cast<ptrdiff_t>(r) * stride + w), centre);
+    }
+    add_to(acc + w, sum);
+  }
+  if (w == width) return;
+  const size_t rest = width - w;
+  const Vec<T> centre = c != nullptr ? load_first(c + w, rest) : Vec<T>{};
+  Vec<T> sum{};
+  for (size_t r = 0; r < rows; ++r) sum += f(load_first(x + static_cast<ptrdiff_t>(r) * stride + w, rest), centre);
+  T values[lanes];
+  store(values, sum);
+  for (size_t k = 0; k < rest; ++k) acc[w + k] += values[k];
+}
+
+template <class T, class A, class F>
+void sum_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const A* c, A* acc) noexcept {
+  T centres[kReduceColumns];
+  if (c != nullptr) {
+    for (size_t w = 0; w < width; ++w) centres[w] = static_cast<T>(c[w]);
+  }
+  const T* centre = c != nullptr ? centres : nullptr;
+  size_t r = 0;
+  for (; r + 8 <= rows; r += 8) {
+    add_rows<T, A, F>(x + static_cast<ptrdiff_t>(r) * row_stride, row_stride, 8, width, centre, acc);
+  }
+  if (r < rows) add_rows<T, A, F>(x + static_cast<ptrdiff_t>(r) * row_stride, row_stride, rows - r, width, centre, acc);
+}
+
+template <class A>
+A plus(A x, A y) noexcept {
+  return x + y;
+}
+
+template <class T, class F>
+ReduceKernel<T, double> sum_kernel() {
+  return {0, &sum_row<T, F>, &sum_columns<T, double, F>, &plus<double>, false};
+}
+
+template <class T>
+void fill_sums(ReduceKernel<T, double>* sums) {
+  sums[kTermValue] = sum_kernel<T, Value>();
+  sums[kTermAbs] = sum_kernel<T, AbsValue>();
+  sums[kTermSquare] = sum_kernel<T, SquareOf>();
+  sums[kTermNonZero] = sum_kernel<T, NonZero>();
+  sums[kTermDeviation] = sum_kernel<T, Deviation>();
+  sums[kTermPower] = sum_kernel<T, Power>();
+  sums[kTermExp] = sum_kernel<T, ExpOf>();
+}
+
+int64_t sum_row_i64(const int64_t* x, size_t n, const int64_t*, int64_t acc) noexcept {
+  uint64_t total = static_cast<uint64_t>(acc);
+  for (size_t i = 0; i < n; ++i) total += static_cast<uint64_t>(x[i]);
+  return static_cast<int64_t>(total);
+}
+
+template <class T>
+ENR_INLINE T multiply(T x, T y) {
+  if constexpr (static_cast<T>(0.5) != T{0}) return x * y;
+  return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+}
+template <class T>
+T times(T x, T y) noexcept {
+  return multiply(x, y);
+}
+template <class T>
+T prod_row(const T* x, size_t n, const T*, T acc) noexcept {
+  T partial[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (size_t k = 0; k < 8; ++k) partial[k] = multiply(partial[k], x[i + k]);
+  }
+  for (; i < n; ++i) acc = multiply(acc, x[i]);
+  for (size_t k = 0; k < 8; ++k) acc = multiply(acc, partial[k]);
+  return acc;
+}
+template <class T>
+void prod_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const T*, T* acc) noexcept {
+  for (size_t r = 0; r < rows; ++r) {
+    const T* row = x + static_cast<ptrdiff_t>(r) * row_stride;
+    for (size_t w = 0; w < width; ++w) acc[w] = multiply(acc[w], row[w]);
+  }
+}
+
+// Extremes. `wins(x, y)` is the vector that holds the winner of each lane.
+struct Largest {
+  template <class V>
+  static ENR_INLINE V of(V x) {
+    return x;
+  }
+  template <class V>
+  static ENR_INLINE V wins(V x, V y) {
+    return max_nan(x, y);
+  }
+};
+struct Smallest {
+  template <class V>
+  static ENR_INLINE V of(V x) {
+    return x;
+  }
+  template <class V>
+  static ENR_INLINE V wins(V x, V y) {
+    return min_nan(x, y);
+  }
+};
+struct LargestAbs : Largest {
+  template <class V>
+  static ENR_INLINE V of(V x) {
+    return abs(x);
+  }
+};
+struct SmallestAbs : Smallest {
+  template <class V>
+  static ENR_INLINE V of(V x) {
+    return abs(x);
+  }
+};
+
+template <class T>
+ENR_INLINE T wins_scalar(Largest, T x, T y) {
+  return x > y || x != x ? x : y;
+}
+template <class T>
+ENR_INLINE T wins_scalar(Smallest, T x, T y) {
+  return x < y || x != x ? x : y;
+}
+
+template <class T, class F>
+T extreme_combine(T x, T y) noexcept {
+  return wins_scalar(F{}, x, wins_scalar(F{}, y, x));
+}
+
+template <class T, class F>
+ENR_INLINE T winning_lane(Vec<T> v, T acc) {
+  T values[kLanes<T>];
+  store(values, v);
+  for (size_t i = 0; i < kLanes<T>; ++i) acc = extreme_combine<T, F>(values[i], acc);
+  return acc;
+}
+
+template <class T, class F>
+T extreme_row(const T* x, size_t n, const T*, T acc) noexcept {
+  constexpr size_t lanes = kLanes<T>;
+  size_t i = 0;
+  if (n >= 4 * lanes) {
+    Vec<T> a = F::of(load(x)), b = F::of(load(x + lanes)), c = F::of(load(x + 2 * lanes)),
+           d = F::of(load(x + 3 * lanes));
+    for (i = 4 * lanes; i + 4 * lanes <= n; i += 4 * lanes) {
+      a = F::wins(a, F::of(load(x + i)));
+      b = F::wins(b, F::of(load(x + i + lanes)));
+      c = F::wins(c, F::of(load(x + i + 2 * lanes)));
+      d = F::wins(d, F::of(load(x + i + 3 * lanes)));
+    }
+    // The last vectors overlap what has been seen, which an extreme does not mind.
+    for (; i < n; i += lanes) a = F::wins(a, F::of(load(x + (i + lanes <= n ? i : n - lanes))));
+    return winning_lane<T, F>(F::wins(F::wins(a, b), F::wins(c, d)), acc);
+  }
+  for (; i < n; ++i) acc = extreme_combine<T, F>(F::of(splat<T>(x[i]))[0], acc);
+  return acc;
+}
+
+template <class T, class F>
+void extreme_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const T*, T* acc) noexcept {
+  constexpr size_t lanes = kLanes<T>;
+  size_t w = 0;
+  for (; w + 2 * lanes <= width; w += 2 * lanes) {
+    Vec<T> a = load(acc + w), b = load(acc + w + lanes);
+    for (size_t r = 0; r < rows; ++r) {
+      const T* p = x + static_cast<ptrdiff_t>(r) * row_stride + w;
+      a = F::wins(a, F::of(load(p)));
+      b = F::wins(b, F::of(load(p + lanes)));
+    }
+    store(acc + w, a);
+    store(acc + w + lanes, b);
+  }
+  for (; w < width; ++w) {
+    for (size_t r = 0; r < rows; ++r) {
+      acc[w] = extreme_combine<T, F>(
+          F::of(splat<T>(x[static_cast<ptrdiff_t>(r) * row_stride + static_cast<ptrdiff_t>(w)]))[0], acc[w]);
+    }
+  }
+}
+
+template <class T, class F>
+ReduceKernel<T, T> extreme_kernel(T start) {
+  return {start, &extreme_row<T, F>, &extreme_columns<T, F>, &extreme_combine<T, F>, false};
+}
+
+template <class T>
+void fill_integer_extremes(ReduceKernel<T, T>* kernels, T lowest, T highest) {
+  kernels[kLargest] = extreme_kernel<T, Largest>(lowest);
+  kernels[kSmallest] = extreme_kernel<T, Smallest>(highest);
+}
+
+template <class T>
+void fill_extremes(ReduceKernel<T, T>* kernels) {
+  const T infinity = static_cast<T>(__builtin_inf());
+  fill_integer_extremes<T>(kernels, -infinity, infinity);
+  kernels[kLargestAbs] = extreme_kernel<T, LargestAbs>(0);
+  kernels[kSmallestAbs] = extreme_kernel<T, SmallestAbs>(infinity);
+}
+
+ReduceTable make_table() {
+  ReduceTable table{};
+  fill_sums<float>(table.sum_f32);
+  fill_sums<double>(table.sum_f64);
+  table.sum_i64 = {0, &sum_row_i64, &sum_columns<int64_t, int64_t, Value>, &plus<int64_t>, false};
+  table.prod_f64 = {1, &prod_row<double>, &prod_columns<double>, &times<double>, false};
+  table.prod_i64 = {1, &prod_row<int64_t>, &prod_columns<int64_t>, &times<int64_t>, false};
+  fill_extremes<float>(table.extreme_f32);
+  fill_extremes<double>(table.extreme_f64);
+  fill_integer_extremes<int64_t>(table.extreme_i64, INT64_MIN, INT64_MAX);
+  fill_integer_extremes<int32_t>(table.extreme_i32, INT32_MIN, INT32_MAX);
+  fill_integer_extremes<int8_t>(table.extreme_i8, INT8_MIN, INT8_MAX);
+  fill_integer_extremes<uint8_t>(table.extreme_u8, 0, UINT8_MAX);
+  fill_integer_extremes<uint64_t>(table.extreme_u64, 0, UINT64_MAX);
+  fill_args(table);
+  return table;
+}
+
+}  // namespace
+
+const ReduceTable& reduce_table() {
+  static const ReduceTable table = make_table();
+  return table;
+}
+
+}  // namespace enr::kernels::ENR_ISA

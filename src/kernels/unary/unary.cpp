@@ -1,0 +1,63 @@
+#include "kernels/unary/unary.h"
+
+#include "base/dtype.h"
+#include "kernels/isa.h"
+#include "kernels/unary/unary_table.h"
+
+namespace enr::kernels {
+
+ENR_SELECT_ISA(UnaryTable, unary_table)
+
+namespace {
+
+struct Entry {
+  const char* name;
+  uint8_t cost;
+};
+
+constexpr Entry kUnaryEntries[] = {
+#define ENR_ENTRY(name, cost) {#name, cost},
+    ENR_UNARY_OPS(ENR_ENTRY)};
+constexpr Entry kPredicateEntries[] = {ENR_PREDICATES(ENR_ENTRY)};
+#undef ENR_ENTRY
+
+Loop make_loop(LoopFn run, DType in, DType out, uint8_t cost) noexcept {
+  Loop loop;
+  loop.run = run;
+  loop.out = out;
+  loop.in[0] = in;
+  loop.inputs = 1;
+  loop.cost = cost;
+  return loop;
+}
+
+}  // namespace
+
+Loop unary_loop(Unary op, DType dtype) noexcept {
+  const int index = static_cast<int>(op);
+  const UnaryTable& table = unary_table();
+  const LoopFn run = dtype == DType::kFloat32   ? table.f32[index]
+                     : dtype == DType::kFloat64 ? table.f64[index]
+                     : dtype == DType::kInt64   ? table.i64[index]
+                     : dtype == DType::kInt32   ? table.i32[index]
+                     : dtype == DType::kBool    ? table.b8[index]
+                                                : nullptr;
+  return make_loop(run, dtype, dtype, kUnaryEntries[index].cost);
+}
+
+Loop predicate_loop(Predicate op, DType dtype) noexcept {
+  const int index = static_cast<int>(op);
+  const UnaryTable& table = unary_table();
+  const LoopFn run = dtype == DType::kFloat32   ? table.predicate_f32[index]
+                     : dtype == DType::kFloat64 ? table.predicate_f64[index]
+                     : dtype == DType::kInt64   ? table.predicate_i64[index]
+                     : dtype == DType::kBool    ? table.predicate_b8[index]
+                                                : nullptr;
+  return make_loop(run, dtype, DType::kBool, kPredicateEntries[index].cost);
+}
+
+ActivationFn activation_fn(Unary op) noexcept { return unary_table().activations[static_cast<int>(op)]; }
+
+const char* unary_name(Unary op) noexcept { return kUnaryEntries[static_cast<int>(op)].name; }
+
+}  // namespace enr::kernels
