@@ -7,5 +7,13 @@
 namespace enr::ops {
 
 void register_prim(OperatorTable& table);
+void register_copy(OperatorTable& table);
+void register_reshape(OperatorTable& table);
+void register_slice(OperatorTable& table);
+void register_concat(OperatorTable& table);
+void register_rearrange(OperatorTable& table);
+void register_pad(OperatorTable& table);
+void register_create(OperatorTable& table);
+void register_random(OperatorTable& table);
 
 }  // namespace enr::ops

@@ -6,6 +6,14 @@ const OperatorTable& operator_table() {
   static const OperatorTable table = [] {
     OperatorTable built;
     ops::register_prim(built);
+    ops::register_copy(built);
+    ops::register_reshape(built);
+    ops::register_slice(built);
+    ops::register_concat(built);
+    ops::register_rearrange(built);
+    ops::register_pad(built);
+    ops::register_create(built);
+    ops::register_random(built);
     return built;
   }();
   return table;

@@ -1,0 +1,264 @@
+// Tensors made from numbers: fills, ranges, identity matrices, indices of triangles.
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "kernels/transpose/pad.h"
+#include "ops/element.h"
+#include "ops/families.h"
+#include "ops/strided_view.h"
+
+namespace enr::ops {
+
+namespace {
+
+void fill_with(Tensor& out, const Element& element) {
+  kernels::fill(out.data, element.bytes.data(), static_cast<size_t>(out.numel()), dtype_size(out.dtype));
+}
+
+void fill_resized(OpContext& context, Sizes size, const Scalar& value, const char* what, Tensor& out) {
+  const Element element = element_of(value, out.dtype, what);
+  context.resize(out, size);
+  fill_with(out, element);
+}
+
+void full_out(OpContext& context, Sizes size, const Scalar& fill_value, Tensor& out) {
+  fill_resized(context, size, fill_value, "fill_value", out);
+}
+void full_like_out(OpContext& context, const Tensor& self, const Scalar& fill_value, Ignored, Tensor& out) {
+  fill_resized(context, self.sizes(), fill_value, "fill_value", out);
+}
+void new_full_out(OpContext& context, const Tensor&, Sizes size, const Scalar& fill_value, Tensor& out) {
+  fill_resized(context, size, fill_value, "fill_value", out);
+}
+
+template <int kValue>
+void constant_out(OpContext& context, Sizes size, Tensor& out) {
+  fill_resized(context, size, Scalar(int64_t{kValue}), "value", out);
+}
+template <int kValue>
+void constant_like_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
+  fill_resized(context, self.sizes(), Scalar(int64_t{kValue}), "value", out);
+}
+template <int kValue>
+void new_constant_out(OpContext& context, const Tensor&, Sizes size, Tensor& out) {
+  fill_resized(context, size, Scalar(int64_t{kValue}), "value", out);
+}
+
+// Empty tensors keep whatever the memory held.
+void empty_out(OpContext& context, Sizes size, Ignored, Tensor& out) { context.resize(out, size); }
+void empty_like_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) { context.resize(out, self.sizes()); }
+void new_empty_out(OpContext& context, const Tensor&, Sizes size, Tensor& out) { context.resize(out, size); }
+
+void fill_scalar_out(OpContext& context, const Tensor& self, const Scalar& value, Tensor& out) {
+  require_dtype(out, self.dtype, "out");
+  fill_resized(context, self.sizes(), value, "value", out);
+}
+
+Element element_of(OpContext& context, const Tensor& value, DType dtype) {
+  if (value.rank != 0) fail_execution("value: expected rank 0, got shape ", value.sizes());
+  require_convertible(value.dtype, dtype, "value");
+  Element element;
+  std::memcpy(element.bytes.data(), row_major_as(context, value, dtype), dtype_size(dtype));
+  return element;
+}
+
+void fill_tensor_out(OpContext& context, const Tensor& self, const Tensor& value, Tensor& out) {
+  require_dtype(out, self.dtype, "out");
+  const Element element = element_of(context, value, out.dtype);
+  context.resize(out, self.sizes());
+  fill_with(out, element);
+}
+
+void fill_scalar_in_place(OpContext&, Tensor& self, const Scalar& value) {
+  fill_with(self, ops::element_of(value, self.dtype, "value"));
+}
+void fill_tensor_in_place(OpContext& context, Tensor& self, const Tensor& value) {
+  fill_with(self, element_of(context, value, self.dtype));
+}
+void zero_in_place(OpContext&, Tensor& self) { fill_with(self, Element{}); }
+
+void scalar_tensor_out(OpContext& context, const Scalar& value, Tensor& out) {
+  const Element element = ops::element_of(value, out.dtype, "s");
+  context.resize(out, {});
+  fill_with(out, element);
+}
+
+// Writes value(i) for i < out's size, computed as double or int64 and converted to out's dtype.
+template <class T, class Value>
+void generate(OpContext& context, Tensor& out, const Value& value) {
+  require_convertible(dtype_of<T>, out.dtype, "out");
+  RowMajorOut to(context, out, dtype_of<T>);
+  const int64_t count = out.numel();
+  for (int64_t i = 0; i < count; ++i) to.as<T>()[i] = value(i);
+  to.commit();
+}
+
+// Steps from start that stay before end.
+int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step) {
+  const double from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
+  if (!std::isfinite(from) || !std::isfinite(to))
+    fail_execution("end: expected a finite range, got ", from, " to ", to);
+  if (by == 0 || std::isnan(by)) fail_execution("step: expected a number other than 0, got ", by);
+  if ((by > 0) != (to > from) && to != from) {
+    fail_execution("step: ", by, " does not lead from ", from, " to ", to);
+  }
+  if (!start.is_double() && !end.is_double() && !step.is_double()) {
+    const __int128 span = static_cast<__int128>(end.to<int64_t>()) - start.to<int64_t>();
+    const __int128 stride = step.to<int64_t>();
+    const __int128 length = (span + stride - (stride > 0 ? 1 : -1)) / stride;
+    if (length > INT64_MAX) fail_execution("end: the range is too long");
+    return static_cast<int64_t>(length);
+  }
+  const double length = std::ceil((to - from) / by);
+  if (!(length < 0x1p62)) fail_execution("end: the range is too long");
+  return static_cast<int64_t>(length);
+}
+
+void arange_start_out(OpContext& context, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
+  context.resize(out, {range_length(start, end, step)});
+  if (is_floating(out.dtype)) {
+    const double from = start.to<double>(), by = step.to<double>();
+    generate<double>(context, out, [=](int64_t i) { return from + by * static_cast<double>(i); });
+  } else {
+    const auto from = start.to<uint64_t>(), by = step.to<uint64_t>();
+    generate<int64_t>(context, out, [=](int64_t i) { return static_cast<int64_t>(from + by * uint64_t(i)); });
+  }
+}
+
+void arange_out(OpContext& context, const Scalar& end, Tensor& out) {
+  arange_start_out(context, Scalar(int64_t{0}), end, Scalar(int64_t{1}), out);
+}
+
+double rounded_to(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return Half(static_cast<float>(value));
+    case DType::kBFloat16:
+      return BFloat16(static_cast<float>(value));
+    case DType::kFloat32:
+      return static_cast<float>(value);
+    default:
+      return value;
+  }
+}
+
+// Evenly spaced from both ends, each step rounded to out's dtype, as eager does.
+template <class Map>
+void linspace_mapped(OpContext& context, double start, double end, int64_t steps, Tensor& out, const Map& map) {
+  if (steps < 0) fail_execution("steps: expected at least 0, got ", steps);
+  context.resize(out, {steps});
+  const DType dtype = out.dtype;
+  const auto round = [dtype](double value) { return rounded_to(dtype, value); };
+  if (!is_floating(dtype)) {
+    start = std::trunc(start);
+    end = std::trunc(end);
+  }
+  start = round(start);
+  end = round(end);
+  const double step = steps > 1 ? round(round(end - start) / round(static_cast<double>(steps - 1))) : 0;
+  generate<double>(context, out, [&](int64_t i) {
+    if (i < steps / 2 || steps == 1) return map(round(start + round(step * static_cast<double>(i))));
+    return map(round(end - round(step * static_cast<double>(steps - i - 1))));
+  });
+}
+
+void linspace_out(OpContext& context, const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
+  linspace_mapped(context, start.to<double>(), end.to<double>(), steps, out, [](double x) { return x; });
+}
+
+void logspace_out(OpContext& context, const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
+  linspace_mapped(context, start.to<double>(), end.to<double>(), steps, out,
+                  [base](double x) { return std::pow(base, x); });
+}
+
+void eye_m_out(OpContext& context, int64_t n, int64_t m, Tensor& out) {
+  if (n < 0 || m < 0) fail_execution("n: expected sizes of at least 0, got ", n, " and ", m);
+  context.resize(out, {n, m});
+  fill_with(out, Element{});
+  StridedView diagonal;
+  diagonal.data = out.data;
+  diagonal.dtype = out.dtype;
+  diagonal.push_back(std::min(n, m), out.stride(0) + out.stride(1));
+  Element one = ops::element_of(Scalar(int64_t{1}), out.dtype, "out");
+  StridedView ones;
+  ones.data = one.bytes.data();
+  ones.dtype = out.dtype;
+  ones.push_back(std::min(n, m), 0);
+  copy_view(context, diagonal, ones);
+}
+
+void eye_out(OpContext& context, int64_t n, Tensor& out) { eye_m_out(context, n, n, out); }
+
+// Row and column numbers of the elements of a triangle: those of each row from first(row) to last(row).
+template <class Columns>
+void triangle_indices(OpContext& context, int64_t rows, int64_t columns, Tensor& out, const Columns& kept) {
+  if (rows < 0 || columns < 0) fail_execution("row: expected sizes of at least 0, got ", rows, " and ", columns);
+  int64_t count = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto [first, last] = kept(r);
+    count += last - first;
+  }
+  context.resize(out, {2, count});
+  require_convertible(DType::kInt64, out.dtype, "out");
+  RowMajorOut to(context, out, DType::kInt64);
+  int64_t* row = to.as<int64_t>();
+  int64_t* column = row + count;
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto [first, last] = kept(r);
+    for (int64_t c = first; c < last; ++c) {
+      *row++ = r;
+      *column++ = c;
+    }
+  }
+  to.commit();
+}
+
+void tril_indices_out(OpContext& context, int64_t rows, int64_t columns, int64_t offset, Tensor& out) {
+  triangle_indices(context, rows, columns, out, [=](int64_t r) {
+    return std::pair(int64_t{0}, static_cast<int64_t>(std::clamp<__int128>(__int128{r} + offset + 1, 0, columns)));
+  });
+}
+
+void triu_indices_out(OpContext& context, int64_t rows, int64_t columns, int64_t offset, Tensor& out) {
+  triangle_indices(context, rows, columns, out, [=](int64_t r) {
+    return std::pair(static_cast<int64_t>(std::clamp<__int128>(__int128{r} + offset, 0, columns)), columns);
+  });
+}
+
+}  // namespace
+
+void register_create(OperatorTable& table) {
+  table.add<full_out>("aten::full.out");
+  table.add<full_like_out>("aten::full_like.out");
+  table.add<new_full_out>("aten::new_full.out");
+  table.add<constant_out<0>>("aten::zeros.out");
+  table.add<constant_out<1>>("aten::ones.out");
+  table.add<constant_like_out<0>>("aten::zeros_like.out");
+  table.add<constant_like_out<1>>("aten::ones_like.out");
+  table.add<new_constant_out<0>>("aten::new_zeros.out");
+  table.add<new_constant_out<1>>("aten::new_ones.out");
+  table.add<empty_out>("aten::empty.out");
+  table.add<empty_out>("dim_order_ops::_empty_dim_order.out");
+  table.add<empty_out>("aten::empty_permuted.out");
+  table.add<empty_out>("aten::empty_strided.out");
+  table.add<empty_like_out>("aten::empty_like.out");
+  table.add<new_empty_out>("aten::new_empty.out");
+  table.add<fill_scalar_out>("aten::fill.Scalar_out");
+  table.add<fill_tensor_out>("aten::fill.Tensor_out");
+  table.add<fill_scalar_in_place>("aten::fill_.Scalar");
+  table.add<fill_tensor_in_place>("aten::fill_.Tensor");
+  table.add<zero_in_place>("aten::zero_");
+  table.add<scalar_tensor_out>("aten::scalar_tensor.out");
+  table.add<arange_out>("aten::arange.out");
+  table.add<arange_start_out>("aten::arange.start_out");
+  table.add<linspace_out>("aten::linspace.out");
+  table.add<logspace_out>("aten::logspace.out");
+  table.add<eye_out>("aten::eye.out");
+  table.add<eye_m_out>("aten::eye.m_out");
+  table.add<tril_indices_out>("aten::tril_indices.out");
+  table.add<triu_indices_out>("aten::triu_indices.out");
+}
+
+}  // namespace enr::ops

@@ -1,0 +1,88 @@
+#include "ops/element.h"
+
+#include <cmath>
+#include <limits>
+
+namespace enr::ops {
+
+namespace {
+
+[[noreturn]] void fail_range(const Scalar& value, DType dtype, const char* what) {
+  if (value.is_double()) fail_execution(what, ": ", value.to<double>(), " is out of range for ", dtype_name(dtype));
+  fail_execution(what, ": ", value.to<int64_t>(), " is out of range for ", dtype_name(dtype));
+}
+
+template <class T>
+Element integer_element(const Scalar& value, DType dtype, const char* what) {
+  using Limits = std::numeric_limits<T>;
+  if (value.is_double()) {
+    const double number = value.to<double>();
+    constexpr double kLow = std::is_signed_v<T> ? static_cast<double>(Limits::lowest()) : -0x1p63;
+    // The first double past the type's maximum.
+    constexpr double kHigh = sizeof(T) == 8 ? (std::is_signed_v<T> ? 0x1p63 : 0x1p64) : double(Limits::max()) + 1;
+    if (!(number > kLow - 1 && number < kHigh)) fail_range(value, dtype, what);
+    if (number < 0) return Element::of(static_cast<T>(static_cast<int64_t>(number)));
+    return Element::of(static_cast<T>(static_cast<uint64_t>(number)));
+  }
+  const int64_t number = value.to<int64_t>();
+  if constexpr (sizeof(T) < 8) {
+    const auto high = static_cast<int64_t>(Limits::max());
+    const int64_t low = std::is_signed_v<T> ? static_cast<int64_t>(Limits::lowest()) : -high;
+    if (number < low || number > high) fail_range(value, dtype, what);
+  }
+  return Element::of(static_cast<T>(number));
+}
+
+template <class T>
+Element floating_element(const Scalar& value, DType dtype, const char* what, double highest) {
+  const double number = value.to<double>();
+  if (std::isfinite(number) && std::fabs(number) > highest) fail_range(value, dtype, what);
+  return Element::of(static_cast<T>(static_cast<float>(number)));
+}
+
+}  // namespace
+
+Element element_of(const Scalar& value, DType dtype, const char* what) {
+  switch (dtype) {
+    case DType::kBool:
+      return Element::of(value.is_double() ? value.to<double>() != 0 : value.to<int64_t>() != 0);
+    case DType::kUInt8:
+    case DType::kQUInt8:
+      return integer_element<uint8_t>(value, dtype, what);
+    case DType::kInt8:
+    case DType::kQInt8:
+      return integer_element<int8_t>(value, dtype, what);
+    case DType::kInt16:
+      return integer_element<int16_t>(value, dtype, what);
+    case DType::kInt32:
+    case DType::kQInt32:
+      return integer_element<int32_t>(value, dtype, what);
+    case DType::kInt64:
+      return integer_element<int64_t>(value, dtype, what);
+    case DType::kUInt16:
+    case DType::kBits16:
+      return integer_element<uint16_t>(value, dtype, what);
+    case DType::kUInt32:
+      return integer_element<uint32_t>(value, dtype, what);
+    case DType::kUInt64:
+      return integer_element<uint64_t>(value, dtype, what);
+    case DType::kFloat16:
+      return floating_element<Half>(value, dtype, what, 65504.0);
+    case DType::kBFloat16:
+      return floating_element<BFloat16>(value, dtype, what, 0x1.fep127);
+    case DType::kFloat32:
+      return floating_element<float>(value, dtype, what, static_cast<double>(std::numeric_limits<float>::max()));
+    case DType::kFloat64:
+      return Element::of(value.to<double>());
+    case DType::kComplex32:  // a pair of halves with imaginary part 0
+      return floating_element<Half>(value, dtype, what, 65504.0);
+    case DType::kComplex64:
+      return Element::of(std::complex<float>(static_cast<float>(value.to<double>())));
+    case DType::kComplex128:
+      return Element::of(std::complex<double>(value.to<double>()));
+    default:
+      fail_execution(what, ": dtype ", dtype_name(dtype), " takes no numbers");
+  }
+}
+
+}  // namespace enr::ops

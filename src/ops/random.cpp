@@ -1,0 +1,242 @@
+// Random numbers from the program's generator: dropout, uniform, normal, integers, permutations.
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "kernels/transpose/copy_threads.h"
+#include "ops/element.h"
+#include "ops/families.h"
+#include "ops/strided_view.h"
+
+namespace enr::ops {
+
+namespace {
+
+using Generator = std::mt19937_64;
+
+// Uniform in [0, 1) with as many bits as the dtype holds, so that rounding never gives 1.
+double uniform(Generator& generator, int bits) {
+  return static_cast<double>(generator() >> (64 - bits)) * std::ldexp(1.0, -bits);
+}
+
+int mantissa_bits(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 11;
+    case DType::kBFloat16:
+      return 8;
+    case DType::kFloat32:
+      return 24;
+    default:
+      return 53;
+  }
+}
+
+void require_floating(const Tensor& tensor, const char* what) {
+  if (is_floating(tensor.dtype)) return;
+  fail_execution(what, ": expected a floating dtype, got ", dtype_name(tensor.dtype));
+}
+
+// Writes next() to every element, computed as T and converted to out's dtype.
+template <class T, class Next>
+void fill_random(OpContext& context, Tensor& out, const Next& next) {
+  require_convertible(dtype_of<T>, out.dtype, "out");
+  RowMajorOut to(context, out, dtype_of<T>);
+  const int64_t count = out.numel();
+  for (int64_t i = 0; i < count; ++i) to.as<T>()[i] = next();
+  to.commit();
+}
+
+void fill_uniform(OpContext& context, Tensor& out, double low, double high) {
+  require_floating(out, "out");
+  Generator& generator = context.random();
+  const int bits = mantissa_bits(out.dtype);
+  fill_random<double>(context, out, [&] { return low + (high - low) * uniform(generator, bits); });
+}
+
+// Normal numbers in pairs (Box and Muller).
+class Normal {
+ public:
+  explicit Normal(Generator& generator) : generator_(generator) {}
+
+  double operator()() {
+    if (spare_) return *std::exchange(spare_, std::nullopt);
+    const double radius = std::sqrt(-2 * std::log(1 - uniform(generator_, 53)));
+    const double angle = 2 * std::numbers::pi * uniform(generator_, 53);
+    spare_ = radius * std::sin(angle);
+    return radius * std::cos(angle);
+  }
+
+ private:
+  Generator& generator_;
+  std::optional<double> spare_;
+};
+
+void fill_normal(OpContext& context, Tensor& out, double mean, double deviation) {
+  require_floating(out, "out");
+  if (!(deviation >= 0)) fail_execution("std: expected at least 0, got ", deviation);
+  Normal normal(context.random());
+  fill_random<double>(context, out, [&] { return mean + deviation * normal(); });
+}
+
+void rand_out(OpContext& context, Sizes size, Tensor& out) {
+  context.resize(out, size);
+  fill_uniform(context, out, 0, 1);
+}
+void rand_generator_out(OpContext& context, Sizes size, Ignored, Tensor& out) { rand_out(context, size, out); }
+void rand_like_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
+  rand_out(context, self.sizes(), out);
+}
+void randn_out(OpContext& context, Sizes size, Tensor& out) {
+  context.resize(out, size);
+  fill_normal(context, out, 0, 1);
+}
+void randn_generator_out(OpContext& context, Sizes size, Ignored, Tensor& out) { randn_out(context, size, out); }
+void randn_like_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
+  randn_out(context, self.sizes(), out);
+}
+
+void uniform_out(OpContext& context, const Tensor& self, double from, double to, Ignored, Tensor& out) {
+  if (!(from <= to)) fail_execution("from: expected at most ", to, ", got ", from);
+  context.resize(out, self.sizes());
+  fill_uniform(context, out, from, to);
+}
+
+void normal_out(OpContext& context, const Tensor& self, double mean, double std, Ignored, Tensor& out) {
+  context.resize(out, self.sizes());
+  fill_normal(context, out, mean, std);
+}
+
+void normal_float_float_out(OpContext& context, double mean, double std, Sizes size, Ignored, Tensor& out) {
+  context.resize(out, size);
+  fill_normal(context, out, mean, std);
+}
+
+// Unbiased in [0, span): values from the incomplete last run of spans are drawn again.
+uint64_t below(Generator& generator, uint64_t span) {
+  const uint64_t limit = UINT64_MAX - UINT64_MAX % span;
+  uint64_t value;
+  do {
+    value = generator();
+  } while (value >= limit);
+  return value % span;
+}
+
+void randint_low_out(OpContext& context, int64_t low, int64_t high, Sizes size, Tensor& out) {
+  if (low >= high) fail_execution("high: expected more than ", low, ", got ", high);
+  context.resize(out, size);
+  Generator& generator = context.random();
+  const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  fill_random<int64_t>(context, out, [&] { return static_cast<int64_t>(uint64_t(low) + below(generator, span)); });
+}
+void randint_out(OpContext& context, int64_t high, Sizes size, Tensor& out) {
+  randint_low_out(context, 0, high, size, out);
+}
+
+void randperm_out(OpContext& context, int64_t n, Tensor& out) {
+  if (n < 0) fail_execution("n: expected at least 0, got ", n);
+  context.resize(out, {n});
+  require_convertible(DType::kInt64, out.dtype, "out");
+  RowMajorOut to(context, out, DType::kInt64);
+  auto* numbers = to.as<int64_t>();
+  std::iota(numbers, numbers + n, int64_t{0});
+  for (int64_t i = n; i > 1; --i) {
+    std::swap(numbers[i - 1], numbers[below(context.random(), static_cast<uint64_t>(i))]);
+  }
+  to.commit();
+}
+
+void bernoulli_float_out(OpContext& context, const Tensor& self, double p, Ignored, Tensor& out) {
+  if (!(p >= 0 && p <= 1)) fail_execution("p: expected 0 to 1, got ", p);
+  context.resize(out, self.sizes());
+  Generator& generator = context.random();
+  fill_random<bool>(context, out, [&] { return uniform(generator, 53) < p; });
+}
+
+// Each element is the probability of its own draw.
+void bernoulli_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
+  require_floating(self, "self");
+  const auto* p = row_major_as<double>(context, self);
+  for (int64_t i = 0; i < self.numel(); ++i) {
+    if (!(p[i] >= 0 && p[i] <= 1)) fail_execution("self: expected probabilities of 0 to 1, got ", p[i]);
+  }
+  context.resize(out, self.sizes());
+  Generator& generator = context.random();
+  fill_random<bool>(context, out, [&] { return uniform(generator, 53) < *p++; });
+}
+
+template <class T>
+void drop(T* out, const T* in, const bool* mask, int64_t count, double scale) {
+  for (int64_t i = 0; i < count; ++i) {
+    const double kept = mask[i] ? static_cast<double>(in[i]) * scale : static_cast<double>(in[i]) * 0;
+    out[i] = static_cast<T>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(kept));
+  }
+}
+
+// train None counts as true: the operator is only traced where dropout is wanted.
+void native_dropout_out(OpContext& context, const Tensor& input, double p, std::optional<bool> train, Tensor& out,
+                        Tensor& mask) {
+  if (!(p >= 0 && p <= 1)) fail_execution("p: expected 0 to 1, got ", p);
+  require_floating(input, "input");
+  require_dtype(out, input.dtype, "out0");
+  require_dtype(mask, DType::kBool, "out1");
+  context.resize(out, input.sizes(), "out0");
+  context.resize(mask, input.sizes(), "out1");
+  const int64_t count = input.numel();
+  RowMajorOut kept(context, mask);
+  if (!train.value_or(true)) {
+    std::fill_n(kept.as<bool>(), count, true);
+    kept.commit();
+    return copy_tensor(context, out, input);
+  }
+  Generator& generator = context.random();
+  for (int64_t i = 0; i < count; ++i) kept.as<bool>()[i] = uniform(generator, 53) >= p;
+  const std::byte* in = row_major(context, input);
+  RowMajorOut to(context, out);
+  const double scale = p == 1 ? 0 : 1 / (1 - p);
+  switch (input.dtype) {
+    case DType::kFloat16:
+      drop(to.as<Half>(), reinterpret_cast<const Half*>(in), kept.as<bool>(), count, scale);
+      break;
+    case DType::kBFloat16:
+      drop(to.as<BFloat16>(), reinterpret_cast<const BFloat16*>(in), kept.as<bool>(), count, scale);
+      break;
+    case DType::kFloat32:
+      drop(to.as<float>(), reinterpret_cast<const float*>(in), kept.as<bool>(), count, scale);
+      break;
+    case DType::kFloat64:
+      drop(to.as<double>(), reinterpret_cast<const double*>(in), kept.as<bool>(), count, scale);
+      break;
+    default:
+      fail_execution("input: dtype ", dtype_name(input.dtype), " is not supported here");
+  }
+  to.commit();
+  kept.commit();
+}
+
+}  // namespace
+
+void register_random(OperatorTable& table) {
+  table.add<rand_out>("aten::rand.out");
+  table.add<rand_generator_out>("aten::rand.generator_out");
+  table.add<rand_like_out>("aten::rand_like.out");
+  table.add<randn_out>("aten::randn.out");
+  table.add<randn_generator_out>("aten::randn.generator_out");
+  table.add<randn_like_out>("aten::randn_like.out");
+  table.add<uniform_out>("aten::uniform.out");
+  table.add<normal_out>("aten::normal.out");
+  table.add<normal_float_float_out>("aten::normal.float_float_out");
+  table.add<randint_out>("aten::randint.out");
+  table.add<randint_low_out>("aten::randint.low_out");
+  table.add<randperm_out>("aten::randperm.out");
+  table.add<bernoulli_out>("aten::bernoulli.out");
+  table.add<bernoulli_float_out>("aten::bernoulli.float_out");
+  table.add<native_dropout_out>("aten::native_dropout.out");
+}
+
+}  // namespace enr::ops
