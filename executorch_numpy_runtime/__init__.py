@@ -1,16 +1,17 @@
 """Run ExecuTorch ``.pte`` programs on the CPU with numpy arrays in and out.
 
-    >>> import numpy as np
-    >>> import executorch_numpy_runtime as en
-    >>> program = en.Runtime.get().load_program("model.pte")
-    >>> method = program.load_method("forward")
-    >>> outputs = method([np.zeros((1, 3, 224, 224), np.float32)])
+>>> import numpy as np
+>>> import executorch_numpy_runtime as en
+>>> program = en.Runtime.get().load_program("model.pte")
+>>> method = program.load_method("forward")
+>>> outputs = method([np.zeros((1, 3, 224, 224), np.float32)])
 """
 
 from ._core import __version__
 from ._program import Method, Program, Runtime, Verification
 from ._state import States
-from .errors import BackendNotAvailable, ExecuTorchError, ExecutionError, OperatorNotFound, ProgramLoadError
+from .errors import BackendNotAvailable, ExecutionError, ExecuTorchError, OperatorNotFound, ProgramLoadError
+from .info import EXECUTORCH_VERSION as __et_version__
 from .info import (
     get_num_threads,
     openvino_inference_precision,
@@ -18,7 +19,6 @@ from .info import (
     set_num_threads,
     xnnpack_workspace_size_bytes,
 )
-from .info import EXECUTORCH_VERSION as __et_version__
 
 __all__ = [
     "BackendNotAvailable",

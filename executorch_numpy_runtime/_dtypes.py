@@ -40,7 +40,7 @@ _EXTENSION = {
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def numpy_dtype(code: int) -> np.dtype[Any]:
     """The numpy dtype of arrays that hold elements of this ScalarType code.
 

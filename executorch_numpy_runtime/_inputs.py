@@ -31,7 +31,9 @@ def _from_object(value: Any, method: str, index: int, code: int) -> np.ndarray[A
         try:
             return np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise _refuse(method, index, code, f"got {type(value).__name__} that DLPack cannot pass on: {error}") from error
+            raise _refuse(
+                method, index, code, f"got {type(value).__name__} that DLPack cannot pass on: {error}"
+            ) from error
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -69,7 +71,11 @@ def to_array(value: Any, code: int, method: str, index: int) -> np.ndarray[Any, 
     expected = numpy_dtype(code)
     bits = bits_dtype(code)
     is_plain = isinstance(value, (bool, int, float, complex, list, tuple))
-    array = value if isinstance(value, np.ndarray) and type(value) is np.ndarray else _from_object(value, method, index, code)
+    array = (
+        value
+        if isinstance(value, np.ndarray) and type(value) is np.ndarray
+        else _from_object(value, method, index, code)
+    )
     if array.dtype.newbyteorder("=") == expected or (bits is not None and array.dtype.newbyteorder("=") == bits):
         array = array.view(bits) if bits is not None and array.dtype != bits and array.dtype.isnative else array
         wanted = bits if bits is not None else expected
@@ -94,8 +100,8 @@ def _convert_exactly(
     except (TypeError, ValueError, OverflowError) as error:
         raise _refuse(method, index, code, f"the values do not convert: {error}") from error
     to_float = expected.kind == "f" or bits_dtype(code) is not None
-    exact = to_float and array.dtype.kind in "fiub" or bool(np.array_equal(back, array))
-    if not exact or (array.dtype.kind == "b") != (expected.kind == "b") and array.size and array.dtype.kind != "b":
+    exact = (to_float and array.dtype.kind in "fiub") or bool(np.array_equal(back, array))
+    if not exact or ((array.dtype.kind == "b") != (expected.kind == "b") and array.size and array.dtype.kind != "b"):
         raise _refuse(method, index, code, f"values of {array.dtype} would change")
     bits = bits_dtype(code)
     return result.view(bits) if bits is not None and result.dtype != bits else result

@@ -6,12 +6,12 @@ import enum
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO, Union
+from typing import Any, BinaryIO, TypeAlias
 
 from . import _core, info
 from ._state import States
 
-Source = Union[str, os.PathLike[str], bytes, bytearray, memoryview, BinaryIO]
+Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO"
 
 
 class Verification(enum.Enum):
@@ -44,7 +44,7 @@ class Method:
     clone, run in parallel. The GIL is released while it computes.
     """
 
-    __slots__ = ("_core_method", "_run", "_state", "__weakref__")
+    __slots__ = ("__weakref__", "_core_method", "_run", "_state")
 
     def __init__(self, core_method: _core.Method) -> None:
         self._core_method = core_method
@@ -57,7 +57,7 @@ class Method:
         Outputs are fresh arrays. Inputs are checked completely before anything runs.
 
         Raises:
-            ExecutionError: wrong inputs (the message names the one), or an operator that fails. State is unchanged then.
+            ExecutionError: wrong inputs (the message names the one), or a failing operator; state is unchanged.
         """
         result: list[Any] = self._run(inputs)
         return result
@@ -76,7 +76,7 @@ class Method:
     def metadata(self) -> dict[str, Any]:
         """``num_inputs``, ``num_outputs``, ``inputs``, ``outputs`` and ``backends``.
 
-        Each input and output is a dictionary with ``kind``; tensors have ``scalar_type`` (the format's code), ``dtype``,
+        Each input and output is a dictionary with ``kind``; tensors have ``scalar_type`` (a code), ``dtype``,
         ``shape`` (the upper bound where ``dynamic``), ``dim_order``, ``is_memory_planned`` and ``nbytes``; other inputs
         have ``value``, the only one the program was exported for.
         """
@@ -96,7 +96,7 @@ class Method:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes by use: ``planned`` (arenas), ``constant`` (in the file), ``packed`` (constants in the kernels' layouts,
+        """Bytes by use: ``planned`` (arenas), ``constant`` (in the file), ``packed`` (constants in kernel layouts,
         shared by the program's methods) and ``workspace`` (delegates' intermediate values)."""
         result: dict[str, int] = self._core_method.memory()
         return result
@@ -143,7 +143,7 @@ class Program:
             return self._methods[name]
 
     def clone_method(self, name: str) -> Method:
-        """A new, independent copy of a method, with memory and state of its own but shared weights: for running the same
+        """A new, independent copy of a method, with memory and state of its own but shared weights: to run the same
         method in several threads at once.
 
         Raises:

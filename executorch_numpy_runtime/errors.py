@@ -1,10 +1,10 @@
 """Everything this package raises on purpose.
 
-    ExecuTorchError
-    ├── ProgramLoadError        the file, or a part of it, is not a valid program
-    ├── BackendNotAvailable     the program needs a delegate this runtime does not have
-    ├── OperatorNotFound        the program needs operators this runtime does not have
-    └── ExecutionError          a call, its inputs or an operator's arguments are wrong
+ExecuTorchError
+├── ProgramLoadError        the file, or a part of it, is not a valid program
+├── BackendNotAvailable     the program needs a delegate this runtime does not have
+├── OperatorNotFound        the program needs operators this runtime does not have
+└── ExecutionError          a call, its inputs or an operator's arguments are wrong
 """
 
 
