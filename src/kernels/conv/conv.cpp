@@ -89,7 +89,8 @@ void ConvPlan::run(const float* input, const void* packed, float* output, const 
 }
 
 size_t ConvTransposeShape::output_height() const noexcept {
-  const size_t full = (input_height - 1) * stride_height + (kernel_height - 1) * dilation_height + 1 + adjustment_height;
+  const size_t full =
+      (input_height - 1) * stride_height + (kernel_height - 1) * dilation_height + 1 + adjustment_height;
   return input_height == 0 || full < pad_top + pad_bottom ? 0 : full - pad_top - pad_bottom;
 }
 
@@ -106,8 +107,9 @@ ConvTransposePlan::ConvTransposePlan(const ConvTransposeShape& shape) : shape_(s
   }
   if (s.kernel_height == 0 || s.kernel_width == 0 || s.stride_height == 0 || s.stride_width == 0 ||
       s.dilation_height == 0 || s.dilation_width == 0) {
-    fail_execution("transposed convolution: kernel ", s.kernel_height, "x", s.kernel_width, ", stride ", s.stride_height,
-                   "x", s.stride_width, ", dilation ", s.dilation_height, "x", s.dilation_width, ", expected at least 1");
+    fail_execution("transposed convolution: kernel ", s.kernel_height, "x", s.kernel_width, ", stride ",
+                   s.stride_height, "x", s.stride_width, ", dilation ", s.dilation_height, "x", s.dilation_width,
+                   ", expected at least 1");
   }
   if (shape_.input_pixel_stride == 0) shape_.input_pixel_stride = s.input_channels;
   if (shape_.output_pixel_stride == 0) shape_.output_pixel_stride = s.output_channels;

@@ -1,7 +1,7 @@
 #pragma once
 
-// float32 convolution, NHWC. One ConvPlan per filter and input shape: it chooses the algorithm; weights are packed once and
-// may be shared by all plans that have the same ConvWeights format. Sizes and strides count floats.
+// float32 convolution, NHWC. One ConvPlan per filter and input shape: it chooses the algorithm; weights are packed once
+// and may be shared by all plans that have the same ConvWeights format. Sizes and strides count floats.
 
 #include <cstddef>
 #include <optional>
@@ -29,7 +29,8 @@ struct ConvShape {
   size_t output_width() const noexcept;
 };
 
-// The format of the packed weights. kGemm serves every shape; the Winograd ones serve 3x3 kernels of stride and dilation 1.
+// The format of the packed weights. kGemm serves every shape; the Winograd ones serve 3x3 kernels of stride and
+// dilation 1.
 enum class ConvWeights { kGemm, kWinograd2, kWinograd4 };
 
 // The format that is fastest for the shape and keeps float32's accuracy.
@@ -38,14 +39,16 @@ ConvWeights choose_conv_weights(const ConvShape& shape) noexcept;
 class ConvPlan {
  public:
   // With `weights`, a plan for weights that were packed for another input size; without, the fastest format.
-  // Throws (fail_execution) where the shape is inconsistent: a zero stride, channels not divisible by groups, a kernel of 0.
+  // Throws (fail_execution) where the shape is inconsistent: a zero stride, channels not divisible by groups, a kernel
+  // of 0.
   explicit ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights = std::nullopt);
 
   const ConvShape& shape() const noexcept { return shape_; }
   ConvWeights weights_format() const noexcept { return weights_; }
 
   // weights: [output_channels, kernel_height, kernel_width, input_channels / groups]; bias: output_channels or null.
-  // packed: packed_bytes() bytes, 64-byte aligned. Both depend on the format and the filter only, not on the input's size.
+  // packed: packed_bytes() bytes, 64-byte aligned. Both depend on the format and the filter only, not on the input's
+  // size.
   size_t packed_bytes() const noexcept;
   void pack(const float* weights, const float* bias, void* packed) const noexcept;
 
@@ -86,8 +89,8 @@ class ConvTransposePlan {
   explicit ConvTransposePlan(const ConvTransposeShape& shape);
 
   const ConvTransposeShape& shape() const noexcept { return shape_; }
-  // weights: [output_channels, kernel_height, kernel_width, input_channels / groups]; packed does not depend on the input's
-  // size.
+  // weights: [output_channels, kernel_height, kernel_width, input_channels / groups]; packed does not depend on the
+  // input's size.
   size_t packed_bytes() const noexcept;
   void pack(const float* weights, const float* bias, void* packed) const noexcept;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }

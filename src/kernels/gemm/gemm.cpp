@@ -1,87 +1,136 @@
 #include "kernels/gemm/gemm.h"
 
-#include "base/half.h"
+#include <algorithm>
+
+#include "base/thread_pool.h"
+#include "kernels/gemm/driver.h"
+#include "kernels/isa.h"
 
 namespace enr::kernels {
 
+ENR_SELECT_ISA(GemmKernels, gemm_kernels)
+
 namespace {
 
-// Packed: for each output its bias, then its k weights.
-template <class T>
-void pack_rows(WeightLayout layout, size_t n, size_t k, const T* weights, size_t stride, const float* bias,
-               void* packed) noexcept {
-  float* out = static_cast<float*>(packed);
-  for (size_t j = 0; j < n; ++j) {
-    *out++ = bias != nullptr ? bias[j] : 0.0f;
-    for (size_t p = 0; p < k; ++p) {
-      *out++ = static_cast<float>(layout == WeightLayout::kOutputMajor ? weights[j * stride + p] : weights[p * stride + j]);
+// Depth of a block: a panel of it and some rows of A share the second-level cache.
+constexpr size_t kDepth = 1024;
+// Rows of A and C that a block keeps in that cache, in floats.
+constexpr size_t kBlockFloats = 64 * 1024;
+// Columns of C a block returns to for each piece of the depth.
+constexpr size_t kBlockColumns = 512;
+// A task should be worth handing over: multiply-adds, some 10 us.
+constexpr size_t kTaskWork = 1u << 20;
+// Bytes of weights for the products of few rows, which wait for memory instead.
+constexpr size_t kTaskWeights = 1u << 17;
+
+struct Block {
+  size_t row, row_end, panel, panel_end, depth, depth_end;
+};
+
+void compute_tiles(const Product& product, const Panels& panels, const GemmEpilogue& epilogue,
+                   const Block& block) noexcept {
+  const GemmKernels& kernels = gemm_kernels();
+  const bool is_first = block.depth == 0, is_last = block.depth_end == panels.k;
+  GemmTile tile = {};
+  tile.taps = 1;
+  tile.a_stride = product.a_stride;
+  tile.k = block.depth_end - block.depth;
+  tile.c_stride = product.c_stride;
+  tile.min = is_last ? epilogue.min : -std::numeric_limits<float>::infinity();
+  tile.max = is_last ? epilogue.max : std::numeric_limits<float>::infinity();
+  tile.addend_scale = is_first ? epilogue.residual_scale : 1.0f;
+  tile.addend_stride = is_first ? epilogue.residual_stride : product.c_stride;
+  for (size_t panel = block.panel; panel < block.panel_end; ++panel) {
+    const size_t width = panels.width_of(panel), column = panel * panels.width;
+    const TileFunction* functions = width == panels.width ? kernels.wide : kernels.narrow;
+    const float* weights = product.b + panels.offset_of(panel);
+    tile.bias = is_first ? weights : nullptr;
+    tile.b = weights + (1 + block.depth) * width;
+    tile.columns = panels.columns_of(panel);
+    for (size_t row = block.row; row < block.row_end; row += kernels.rows) {
+      const float* a = product.a + row * product.a_stride + block.depth;
+      tile.a = &a;
+      tile.c = product.c + row * product.c_stride + column;
+      if (!is_first) {
+        tile.addend = tile.c;
+      } else if (epilogue.residual != nullptr) {
+        tile.addend = epilogue.residual + row * epilogue.residual_stride + column;
+      }
+      functions[std::min(block.row_end - row, kernels.rows) - 1](tile);
     }
   }
 }
 
+size_t pieces_of(size_t count, size_t most) noexcept { return std::max<size_t>(1, (count + most - 1) / most); }
+
 }  // namespace
 
-size_t gemm_packed_bytes(size_t n, size_t k) noexcept { return n * (k + 1) * sizeof(float); }
-
-void gemm_pack(WeightLayout layout, size_t n, size_t k, const float* weights, size_t stride, const float* bias,
-               void* packed) noexcept {
-  pack_rows(layout, n, k, weights, stride, bias, packed);
+void compute_block(const Product& product, const Panels& panels, const GemmEpilogue& epilogue, size_t row,
+                   size_t row_end, size_t panel, size_t panel_end) noexcept {
+  const size_t tile_rows = gemm_kernels().rows;
+  const size_t depth_pieces = panels.k <= kDepth + kDepth / 2 ? 1 : pieces_of(panels.k, kDepth);
+  const size_t columns = std::min((panel_end - panel) * panels.width, kBlockColumns);
+  const size_t row_floats = panels.k / depth_pieces + columns;
+  const size_t tiles = (row_end - row + tile_rows - 1) / tile_rows;
+  const size_t row_pieces = pieces_of(tiles, std::max<size_t>(1, kBlockFloats / (row_floats * tile_rows)));
+  const size_t panel_pieces = pieces_of(panel_end - panel, std::max<size_t>(1, kBlockColumns / panels.width));
+  for (size_t i = 0; i < row_pieces; ++i) {
+    const Range tile_range = part_of(tiles, row_pieces, i);
+    Block block;
+    block.row = row + tile_range.begin * tile_rows;
+    block.row_end = std::min(row + tile_range.end * tile_rows, row_end);
+    for (size_t j = 0; j < panel_pieces; ++j) {
+      const Range panel_range = part_of(panel_end - panel, panel_pieces, j);
+      block.panel = panel + panel_range.begin;
+      block.panel_end = panel + panel_range.end;
+      for (size_t d = 0; d < depth_pieces; ++d) {
+        const Range depth_range = part_of(panels.k, depth_pieces, d);
+        block.depth = depth_range.begin;
+        block.depth_end = depth_range.end;
+        compute_tiles(product, panels, epilogue, block);
+      }
+      if (epilogue.activation == nullptr) continue;
+      const size_t first = block.panel * panels.width;
+      const size_t count = std::min(block.panel_end * panels.width, panels.n) - first;
+      for (size_t r = block.row; r < block.row_end; ++r) {
+        epilogue.activation(product.c + r * product.c_stride + first, count, epilogue.activation_context);
+      }
+    }
+  }
 }
 
-void gemm_pack_f16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
-                   void* packed) noexcept {
-  pack_rows(layout, n, k, reinterpret_cast<const Half*>(weights), stride, bias, packed);
-}
-
-void gemm_pack_bf16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
-                    void* packed) noexcept {
-  pack_rows(layout, n, k, reinterpret_cast<const BFloat16*>(weights), stride, bias, packed);
+TaskGrid plan_tasks(size_t m, const Panels& panels) noexcept {
+  const size_t threads = num_threads();
+  if (threads == 1) return {1, 1};
+  const size_t tiles = (m + gemm_kernels().rows - 1) / gemm_kernels().rows;
+  const size_t work = std::max(m * panels.n * panels.k / kTaskWork, panels.size() * sizeof(float) / kTaskWeights);
+  const size_t wanted = std::clamp<size_t>(work, 1, 4 * threads);
+  // Every task reads all of A or all of B: cut along the longer side.
+  TaskGrid grid = {1, 1};
+  if (m >= panels.n) {
+    grid.rows = std::min(wanted, tiles);
+    grid.columns = std::min(wanted / grid.rows, panels.count);
+  } else {
+    grid.columns = std::min(wanted, panels.count);
+    grid.rows = std::min(wanted / grid.columns, tiles);
+  }
+  return grid;
 }
 
 void gemm(size_t m, size_t n, size_t k, const float* a, size_t a_stride, const void* packed, float* c, size_t c_stride,
           const GemmEpilogue& epilogue) noexcept {
-  const float* b = static_cast<const float*>(packed);
-  for (size_t i = 0; i < m; ++i) {
-    for (size_t j = 0; j < n; ++j) {
-      const float* column = b + j * (k + 1);
-      float sum = column[0];
-      for (size_t p = 0; p < k; ++p) sum += a[i * a_stride + p] * column[p + 1];
-      if (epilogue.residual != nullptr) {
-        sum += epilogue.residual_scale * epilogue.residual[i * epilogue.residual_stride + j];
-      }
-      sum = sum < epilogue.min ? epilogue.min : sum;
-      c[i * c_stride + j] = sum > epilogue.max ? epilogue.max : sum;
-    }
-    if (epilogue.activation != nullptr && n != 0) {
-      epilogue.activation(c + i * c_stride, n, epilogue.activation_context);
-    }
-  }
-}
-
-size_t batch_matmul_workspace_bytes(size_t, size_t, size_t, size_t) noexcept { return 0; }
-
-void batch_matmul(const BatchMatmul& call, void*) noexcept {
-  for (size_t batch = 0; batch < call.batch_outer * call.batch_inner; ++batch) {
-    const size_t outer = batch / call.batch_inner, inner = batch % call.batch_inner;
-    const float* a = call.a + outer * call.a_outer_stride + inner * call.a_inner_stride;
-    const float* b = call.b + outer * call.b_outer_stride + inner * call.b_inner_stride;
-    float* c = call.c + outer * call.c_outer_stride + inner * call.c_inner_stride;
-    for (size_t i = 0; i < call.m; ++i) {
-      for (size_t j = 0; j < call.n; ++j) {
-        float sum = 0.0f;
-        for (size_t p = 0; p < call.k; ++p) {
-          sum += a[i * call.a_stride + p] * (call.b_transposed ? b[j * call.b_stride + p] : b[p * call.b_stride + j]);
-        }
-        sum *= call.alpha;
-        if (call.addend != nullptr) {
-          sum += call.beta * call.addend[outer * call.addend_outer_stride + inner * call.addend_inner_stride +
-                                         i * call.addend_stride + j];
-        }
-        sum = sum < call.min ? call.min : sum;
-        c[i * call.c_stride + j] = sum > call.max ? call.max : sum;
-      }
-    }
-  }
+  if (m == 0 || n == 0) return;
+  const Panels panels(n, k);
+  const Product product = {m, a, a_stride, static_cast<const float*>(packed), c, c_stride};
+  const TaskGrid grid = plan_tasks(m, panels);
+  const size_t tile_rows = gemm_kernels().rows, tiles = (m + tile_rows - 1) / tile_rows;
+  const auto task = [&](size_t i) {
+    const Range rows = part_of(tiles, grid.rows, i / grid.columns);
+    const Range columns = part_of(panels.count, grid.columns, i % grid.columns);
+    compute_block(product, panels, epilogue, rows.begin * tile_rows, std::min(rows.end * tile_rows, m), columns.begin,
+                  columns.end);
+  };
+  parallel_for(grid.rows * grid.columns, task);
 }
 
 }  // namespace enr::kernels

@@ -1,8 +1,8 @@
 #pragma once
 
 // float32 matrix products: C[m,n] = A[m,k] * B[k,n] + bias[n] + scale * residual[m,n], then clamp, then activation.
-// Sizes and strides count floats. All functions are thread-safe and spread over the pool by themselves (base/thread_pool.h);
-// results do not depend on the number of threads.
+// Sizes and strides count floats. All functions are thread-safe and spread over the pool by themselves
+// (base/thread_pool.h); results do not depend on the number of threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace enr::kernels {
 
-// Works in place on `count` neighbouring finished outputs of one row, while they are in cache. Any thread; must not throw.
+// Works in place on `count` neighbouring finished outputs of one row, while they are in cache. Any thread; must not
+// throw.
 using RowFunction = void (*)(float* row, size_t count, const void* context);
 
 // What happens to a product before it is stored.
@@ -34,8 +35,8 @@ enum class WeightLayout {
   kInputMajor,   // [k, n]: matmul's right-hand side
 };
 
-// Constant weights are packed once, in the layout of the active instruction set. The packed bytes must be 64-byte aligned.
-// A bias of null packs zeros.
+// Constant weights are packed once, in the layout of the active instruction set. The packed bytes must be 64-byte
+// aligned. A bias of null packs zeros.
 size_t gemm_packed_bytes(size_t n, size_t k) noexcept;
 void gemm_pack(WeightLayout layout, size_t n, size_t k, const float* weights, size_t stride, const float* bias,
                void* packed) noexcept;
@@ -45,7 +46,8 @@ void gemm_pack_f16(WeightLayout layout, size_t n, size_t k, const uint16_t* weig
 void gemm_pack_bf16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
                     void* packed) noexcept;
 
-// A's rows are a_stride apart, C's c_stride; both are read and written in place and must not overlap. Any size may be 0.
+// A's rows are a_stride apart, C's c_stride; both are read and written in place and must not overlap. Any size may be
+// 0.
 void gemm(size_t m, size_t n, size_t k, const float* a, size_t a_stride, const void* packed, float* c, size_t c_stride,
           const GemmEpilogue& epilogue = {}) noexcept;
 

@@ -1,0 +1,147 @@
+#include "kernels/gemm/tile.h"
+#include "kernels/isa.h"
+#include "kernels/simd/partial.h"
+#include "kernels/simd/vec.h"
+
+namespace enr::kernels::ENR_ISA {
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr size_t kRows = 14, kVectors = 2;
+#elif defined(__aarch64__)
+constexpr size_t kRows = 6, kVectors = 4;
+#else
+constexpr size_t kRows = 6, kVectors = 2;
+#endif
+constexpr size_t kUnroll = 4;
+
+// Row i of A lies at base[row_base(i)] + row_factor(i) * stride, so that four bases and one stride address 14 rows with
+// the processor's own scaled addressing (factors 0, 1, 2, 4, 8).
+constexpr size_t kBaseRow[4] = {0, 3, 5, 10};
+constexpr size_t kRowBase[14] = {0, 0, 0, 1, 0, 2, 2, 1, 0, 2, 3, 1, 3, 2};
+constexpr size_t row_factor(size_t i) { return i - kBaseRow[kRowBase[i]]; }
+
+// Hides where the stride comes from, or the compiler would derive a pointer for each row: too many for the registers.
+ENR_INLINE void hide(size_t& stride) { __asm__("" : "+r"(stride)); }
+
+template <size_t R, size_t V>
+ENR_INLINE void multiply(F32 (&sum)[R][V], const char* const (&base)[4], size_t stride, const char* b, size_t step) {
+  F32 weights[V];
+  for (size_t v = 0; v < V; ++v) weights[v] = load((const float*)(b + (step * V + v) * kVectorBytes));
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i) {
+    const F32 value = splat(*(const float*)(base[kRowBase[i]] + row_factor(i) * stride + step * sizeof(float)));
+#pragma GCC unroll 4
+    for (size_t v = 0; v < V; ++v) sum[i][v] = fma(value, weights[v], sum[i][v]);
+  }
+}
+
+// Few rows leave the multipliers waiting for one another's sums: they take several sets of sums in turn.
+template <size_t R, size_t V>
+inline constexpr size_t kSets = R * V <= 2   ? 4
+                                : R * V <= 6 ? 2
+                                             : 1;
+
+template <size_t R, size_t V>
+ENR_INLINE void accumulate(F32 (&first)[R][V], const GemmTile& tile) {
+  constexpr size_t kSetCount = kSets<R, V>;
+  F32 sum[kSetCount][R][V] = {};
+  for (size_t i = 0; i < R; ++i) {
+    for (size_t v = 0; v < V; ++v) sum[0][i][v] = first[i][v];
+  }
+  const char* b = (const char*)tile.b;
+  size_t stride = tile.a_stride * sizeof(float);
+  for (size_t tap = 0; tap < tile.taps; ++tap) {
+    const char* a = (const char*)tile.a[tap];
+    const char* base[4] = {a, a + 3 * stride, a + 5 * stride, a + 10 * stride};
+    size_t k = tile.k;
+    for (; k >= kUnroll; k -= kUnroll) {
+#pragma GCC unroll 4
+      for (size_t step = 0; step < kUnroll; ++step) {
+        hide(stride);
+        multiply(sum[step % kSetCount], base, stride, b, step);
+      }
+      b += kUnroll * V * kVectorBytes;
+      for (const char*& p : base) p += kUnroll * sizeof(float);
+    }
+    for (; k != 0; --k) {
+      hide(stride);
+      multiply(sum[0], base, stride, b, 0);
+      b += V * kVectorBytes;
+      for (const char*& p : base) p += sizeof(float);
+    }
+  }
+  for (size_t i = 0; i < R; ++i) {
+    for (size_t v = 0; v < V; ++v) {
+      first[i][v] = sum[0][i][v];
+      for (size_t set = 1; set < kSetCount; ++set) first[i][v] += sum[set][i][v];
+    }
+  }
+}
+
+template <size_t R, size_t V>
+void compute_tile(const GemmTile& tile) {
+  F32 sum[R][V];
+  F32 bias[V];
+  for (size_t v = 0; v < V; ++v) bias[v] = tile.bias != nullptr ? load(tile.bias + v * kF32Lanes) : F32{};
+  // How many of each vector's lanes are C's.
+  size_t lanes[V];
+  for (size_t v = 0; v < V; ++v) {
+    const size_t from = v * kF32Lanes;
+    lanes[v] = tile.columns <= from ? 0 : tile.columns - from < kF32Lanes ? tile.columns - from : kF32Lanes;
+  }
+  const bool full = tile.columns == V * kF32Lanes;
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i) {
+    for (size_t v = 0; v < V; ++v) sum[i][v] = bias[v];
+  }
+  if (tile.addend != nullptr) {
+    const F32 scale = splat(tile.addend_scale);
+    const float* from = tile.addend;
+#pragma GCC unroll 16
+    for (size_t i = 0; i < R; ++i, from += tile.addend_stride) {
+      for (size_t v = 0; v < V; ++v) {
+        const float* p = from + v * kF32Lanes;
+        sum[i][v] = fma(full ? load(p) : load_first(p, lanes[v]), scale, sum[i][v]);
+      }
+    }
+  }
+  accumulate(sum, tile);
+  const F32 low = splat(tile.min), high = splat(tile.max);
+  float* to = tile.c;
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i, to += tile.c_stride) {
+    for (size_t v = 0; v < V; ++v) {
+      const F32 value = min_keep_nan(max_keep_nan(sum[i][v], low), high);
+      if (full) {
+        store(to + v * kF32Lanes, value);
+      } else {
+        store_first(to + v * kF32Lanes, value, lanes[v]);
+      }
+    }
+  }
+}
+
+template <size_t V, size_t R = 1>
+void fill(TileFunction* functions) {
+  functions[R - 1] = compute_tile<R, V>;
+  if constexpr (R < kRows) fill<V, R + 1>(functions);
+}
+
+}  // namespace
+
+const GemmKernels& gemm_kernels() {
+  static const GemmKernels kernels = [] {
+    GemmKernels k = {};
+    k.rows = kRows;
+    k.width = kVectors * kF32Lanes;
+    k.narrow_width = kVectors / 2 * kF32Lanes;
+    fill<kVectors>(k.wide);
+    fill<kVectors / 2>(k.narrow);
+    return k;
+  }();
+  return kernels;
+}
+
+}  // namespace enr::kernels::ENR_ISA

@@ -1,0 +1,63 @@
+#include "base/half.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/panels.h"
+
+namespace enr::kernels {
+
+namespace {
+
+// One panel's rows of weights. Reading along the source's rows keeps the source's cache lines in use.
+template <class T>
+void pack_panel(WeightLayout layout, size_t columns, size_t width, size_t k, const T* weights, size_t stride,
+                float* out) noexcept {
+  if (layout == WeightLayout::kInputMajor) {
+    for (size_t p = 0; p < k; ++p, out += width) {
+      for (size_t j = 0; j < columns; ++j) out[j] = static_cast<float>(weights[p * stride + j]);
+      for (size_t j = columns; j < width; ++j) out[j] = 0.0f;
+    }
+    return;
+  }
+  constexpr size_t kStep = 16;
+  for (size_t from = 0; from < k; from += kStep) {
+    const size_t steps = k - from < kStep ? k - from : kStep;
+    float* block = out + from * width;
+    for (size_t j = 0; j < width; ++j) {
+      const T* row = weights + j * stride + from;
+      for (size_t p = 0; p < steps; ++p) block[p * width + j] = j < columns ? static_cast<float>(row[p]) : 0.0f;
+    }
+  }
+}
+
+template <class T>
+void pack(WeightLayout layout, size_t n, size_t k, const T* weights, size_t stride, const float* bias,
+          void* packed) noexcept {
+  const Panels panels(n, k);
+  for (size_t panel = 0; panel < panels.count; ++panel) {
+    float* out = static_cast<float*>(packed) + panels.offset_of(panel);
+    const size_t first = panel * panels.width, width = panels.width_of(panel), columns = panels.columns_of(panel);
+    for (size_t j = 0; j < width; ++j) out[j] = bias != nullptr && j < columns ? bias[first + j] : 0.0f;
+    pack_panel(layout, columns, width, k, weights + first * (layout == WeightLayout::kOutputMajor ? stride : 1), stride,
+               out + width);
+  }
+}
+
+}  // namespace
+
+size_t gemm_packed_bytes(size_t n, size_t k) noexcept { return Panels(n, k).size() * sizeof(float); }
+
+void gemm_pack(WeightLayout layout, size_t n, size_t k, const float* weights, size_t stride, const float* bias,
+               void* packed) noexcept {
+  pack(layout, n, k, weights, stride, bias, packed);
+}
+
+void gemm_pack_f16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
+                   void* packed) noexcept {
+  pack(layout, n, k, reinterpret_cast<const Half*>(weights), stride, bias, packed);
+}
+
+void gemm_pack_bf16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
+                    void* packed) noexcept {
+  pack(layout, n, k, reinterpret_cast<const BFloat16*>(weights), stride, bias, packed);
+}
+
+}  // namespace enr::kernels

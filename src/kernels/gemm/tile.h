@@ -1,0 +1,45 @@
+#pragma once
+
+// What the gemm's driver and its instruction-set files agree on: packed panels and the tile function. C headers only.
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace enr::kernels {
+
+// One tile of C: `rows` rows by one panel of packed weights. The sum runs over `taps` pieces of A of k floats each (a
+// plain product has one, a convolution one for each contiguous piece of its window); piece t of row i starts at a[t] +
+// i * a_stride. The weights of all pieces follow one another in the panel.
+struct GemmTile {
+  const float* const* a;
+  size_t taps;
+  size_t a_stride;
+  size_t k;
+  const float* b;  // rows of the panel's width, one for each k of each tap
+  float* c;
+  size_t c_stride;
+  size_t columns;     // of C, at most the panel's width
+  const float* bias;  // as many floats as the panel is wide; null: zeros
+  // Where the sums start besides the bias: a residual to be scaled, or partial sums of an earlier block. Null: nothing.
+  const float* addend;
+  size_t addend_stride;
+  float addend_scale;
+  float min, max;
+};
+
+using TileFunction = void (*)(const GemmTile& tile);
+
+inline constexpr size_t kMaxTileRows = 16;
+
+struct GemmKernels {
+  size_t rows;          // of a full tile
+  size_t width;         // of a full panel
+  size_t narrow_width;  // of the last panel where what remains fits
+  // By number of rows - 1: a panel of full width, a narrow one.
+  TileFunction wide[kMaxTileRows];
+  TileFunction narrow[kMaxTileRows];
+};
+
+const GemmKernels& gemm_kernels();
+
+}  // namespace enr::kernels

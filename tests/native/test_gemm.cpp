@@ -1,0 +1,207 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/half.h"
+#include "base/thread_pool.h"
+#include "kernels/gemm/gemm.h"
+
+namespace {
+
+using namespace enr;
+using namespace enr::kernels;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kUntouched = -12345.0f;
+
+std::vector<float> random_floats(size_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
+  std::vector<float> result(count);
+  for (float& v : result) v = values(engine);
+  return result;
+}
+
+void square(float* row, size_t count, const void* context) {
+  for (size_t i = 0; i < count; ++i) row[i] = row[i] * row[i] + *static_cast<const float*>(context);
+}
+
+enum class Residual { kNone, kOther, kInPlace, kOneRow };
+
+struct Case {
+  size_t m, n, k;
+  size_t a_gap = 0, c_gap = 0;
+  bool with_bias = true, with_activation = false;
+  Residual residual = Residual::kNone;
+  float min = -kInfinity, max = kInfinity;
+  WeightLayout layout = WeightLayout::kOutputMajor;
+};
+
+// Runs the case and compares every element with the definition in double; returns C with its gaps.
+std::vector<float> check(const Case& c) {
+  CAPTURE(c.m);
+  CAPTURE(c.n);
+  CAPTURE(c.k);
+  const size_t a_stride = c.k + c.a_gap, c_stride = c.n + c.c_gap;
+  // One float more than needed in front: nothing is aligned.
+  const std::vector<float> a = random_floats(1 + c.m * a_stride, 1), bias = random_floats(c.n, 2);
+  const bool output_major = c.layout == WeightLayout::kOutputMajor;
+  const size_t b_stride = (output_major ? c.k : c.n) + 3;
+  const std::vector<float> b = random_floats((output_major ? c.n : c.k) * b_stride, 3);
+  std::vector<float> out(1 + c.m * c_stride, kUntouched);
+  const std::vector<float> other = random_floats((c.m + 1) * (c.n + 2), 4);
+  const float shift = 0.25f;
+  GemmEpilogue epilogue;
+  epilogue.min = c.min;
+  epilogue.max = c.max;
+  if (c.with_activation) {
+    epilogue.activation = square;
+    epilogue.activation_context = &shift;
+  }
+  if (c.residual != Residual::kNone) {
+    epilogue.residual = other.data();
+    epilogue.residual_stride = c.residual == Residual::kOneRow ? 0 : c.n + 2;
+    epilogue.residual_scale = 0.5f;
+  }
+  if (c.residual == Residual::kInPlace) {
+    for (size_t i = 0; i < c.m; ++i) {
+      for (size_t j = 0; j < c.n; ++j) out[1 + i * c_stride + j] = other[i * (c.n + 2) + j];
+    }
+    epilogue.residual = out.data() + 1;
+    epilogue.residual_stride = c_stride;
+  }
+  AlignedBuffer packed(gemm_packed_bytes(c.n, c.k));
+  gemm_pack(c.layout, c.n, c.k, b.data(), b_stride, c.with_bias ? bias.data() : nullptr, packed.data());
+  gemm(c.m, c.n, c.k, a.data() + 1, a_stride, packed.data(), out.data() + 1, c_stride, epilogue);
+  size_t wrong = 0, touched = 0;
+  for (size_t i = 0; i < c.m; ++i) {
+    for (size_t j = 0; j < c.n; ++j) {
+      double want = c.with_bias ? bias[j] : 0.0, size = std::fabs(want) + 1;
+      for (size_t p = 0; p < c.k; ++p) {
+        const double product =
+            static_cast<double>(a[1 + i * a_stride + p]) * b[output_major ? j * b_stride + p : p * b_stride + j];
+        want += product;
+        size += std::fabs(product);
+      }
+      if (c.residual != Residual::kNone) want += 0.5 * other[(c.residual == Residual::kOneRow ? 0 : i) * (c.n + 2) + j];
+      want = std::min<double>(std::max<double>(want, c.min), c.max);
+      double tolerance = 1e-6 * size;
+      if (c.with_activation) {
+        tolerance *= 2 * std::fabs(want) + 1;
+        want = want * want + shift;
+      }
+      wrong += !(std::fabs(out[1 + i * c_stride + j] - want) <= tolerance);
+    }
+    for (size_t j = c.n; j < c_stride; ++j) touched += out[1 + i * c_stride + j] != kUntouched;
+  }
+  CHECK(wrong == 0);
+  CHECK(touched == 0);
+  CHECK(out[0] == kUntouched);
+  return out;
+}
+
+struct Threads {
+  explicit Threads(size_t count) { set_num_threads(count); }
+  ~Threads() { set_num_threads(0); }
+};
+
+}  // namespace
+
+TEST_CASE("gemm: every number of rows and columns around the tiles") {
+  for (size_t m = 0; m <= 31; ++m) {
+    for (const size_t n : {0, 1, 3, 4, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 49, 64, 65}) {
+      for (const size_t k : {0, 1, 2, 3, 4, 5, 17}) check({.m = m, .n = n, .k = k});
+    }
+  }
+}
+
+TEST_CASE("gemm: epilogues") {
+  for (const size_t n : {1, 5, 16, 20, 33, 70}) {
+    for (const size_t k : {0, 9, 2500}) {
+      for (const Residual residual : {Residual::kNone, Residual::kOther, Residual::kInPlace, Residual::kOneRow}) {
+        for (const bool with_bias : {false, true}) {
+          for (const bool with_activation : {false, true}) {
+            check({.m = 23,
+                   .n = n,
+                   .k = k,
+                   .a_gap = 5,
+                   .c_gap = 7,
+                   .with_bias = with_bias,
+                   .with_activation = with_activation,
+                   .residual = residual,
+                   .min = -0.5f,
+                   .max = 0.75f});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm: weights of both layouts") {
+  for (const size_t n : {1, 16, 40}) {
+    for (const size_t k : {1, 15, 16, 33}) check({.m = 9, .n = n, .k = k, .layout = WeightLayout::kInputMajor});
+  }
+}
+
+TEST_CASE("gemm: sizes of real models give the same bits on any number of threads") {
+  const Case cases[] = {
+      {.m = 197, .n = 192, .k = 768},
+      {.m = 49, .n = 320, .k = 960},
+      {.m = 1, .n = 1000, .k = 1280},
+      {.m = 1000, .n = 17, .k = 40},
+      {.m = 70, .n = 600, .k = 3000, .with_activation = true, .residual = Residual::kInPlace, .min = 0.0f},
+  };
+  for (const Case& c : cases) {
+    const Threads one(1);
+    const std::vector<float> want = check(c);
+    for (const size_t threads : {2, 3, 5}) {
+      set_num_threads(threads);
+      const std::vector<float> got = check(c);
+      CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
+    }
+  }
+}
+
+TEST_CASE("gemm: NaN passes the clamp, infinity is cut") {
+  const size_t m = 15, n = 33, k = 3;
+  std::vector<float> a(m * k, 1.0f), c(m * n);
+  a[0] = std::numeric_limits<float>::quiet_NaN();
+  a[k] = kInfinity;
+  const std::vector<float> b(n * k, 1.0f);
+  AlignedBuffer packed(gemm_packed_bytes(n, k));
+  gemm_pack(WeightLayout::kOutputMajor, n, k, b.data(), k, nullptr, packed.data());
+  GemmEpilogue epilogue;
+  epilogue.min = 0.0f;
+  epilogue.max = 6.0f;
+  gemm(m, n, k, a.data(), k, packed.data(), c.data(), n, epilogue);
+  for (size_t j = 0; j < n; ++j) {
+    CHECK(std::isnan(c[j]));
+    CHECK(c[n + j] == 6.0f);
+    CHECK(c[2 * n + j] == 3.0f);
+  }
+}
+
+TEST_CASE("gemm: 16-bit weights are those of the float they stand for") {
+  const size_t n = 37, k = 21;
+  const std::vector<float> values = random_floats(n * k, 5), bias = random_floats(n, 6);
+  for (const bool is_half : {false, true}) {
+    std::vector<uint16_t> bits(n * k);
+    std::vector<float> rounded(n * k);
+    for (size_t i = 0; i < n * k; ++i) {
+      bits[i] = is_half ? half_bits(values[i]) : bfloat16_bits(values[i]);
+      rounded[i] = is_half ? half_value(bits[i]) : bfloat16_value(bits[i]);
+    }
+    AlignedBuffer want(gemm_packed_bytes(n, k)), got(gemm_packed_bytes(n, k));
+    gemm_pack(WeightLayout::kOutputMajor, n, k, rounded.data(), k, bias.data(), want.data());
+    (is_half ? gemm_pack_f16 : gemm_pack_bf16)(WeightLayout::kOutputMajor, n, k, bits.data(), k, bias.data(),
+                                               got.data());
+    CHECK(std::memcmp(want.data(), got.data(), want.size_bytes()) == 0);
+  }
+}
