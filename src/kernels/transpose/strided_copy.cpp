@@ -40,6 +40,7 @@ struct Box {
 struct Inner {
   enum Kind { kRun, kTranspose, kStrided } kind;
   TransposeFunction transpose = nullptr;
+  StridedCopyFunction copy_strided = nullptr;
   Dim row{1, 0, 0}, column{1, 0, 0};  // row: contiguous in the output; column (kTranspose only): in the input
   size_t run_bytes = 0;
 };
@@ -82,13 +83,14 @@ Inner take_inner(Box& box) noexcept {
   inner.run_bytes = box.element_size;
   if (box.rank == 0 || !is_power_up_to_16(box.element_size)) return inner;
   inner.kind = Inner::kStrided;
+  inner.copy_strided = transpose_kernels().copy_strided[element_size_index(box.element_size)];
   inner.row = box.dims[box.rank - 1];
   box.erase(box.rank - 1);
   if (inner.row.out_stride != static_cast<int64_t>(box.element_size) || inner.row.in_stride == 0) return inner;
   for (size_t d = box.rank; d-- > 0;) {
     if (box.dims[d].in_stride != static_cast<int64_t>(box.element_size)) continue;
     inner.kind = Inner::kTranspose;
-    inner.transpose = transpose_function(transpose_kernels(), box.element_size);
+    inner.transpose = transpose_kernels().transpose[element_size_index(box.element_size)];
     inner.column = box.dims[d];
     box.erase(d);
     break;
@@ -96,35 +98,7 @@ Inner take_inner(Box& box) noexcept {
   return inner;
 }
 
-template <size_t kSize>
-void copy_elements(char* out, ptrdiff_t out_stride, const char* in, ptrdiff_t in_stride, int64_t count) noexcept {
-  if (in_stride == 0) {
-    char value[kSize];
-    std::memcpy(value, in, kSize);
-    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * out_stride, value, kSize);
-  } else if (out_stride == static_cast<ptrdiff_t>(kSize)) {
-    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * kSize, in + i * in_stride, kSize);
-  } else {
-    for (int64_t i = 0; i < count; ++i) std::memcpy(out + i * out_stride, in + i * in_stride, kSize);
-  }
-}
-
-void copy_strided_row(char* out, const char* in, const Dim& row, size_t element_size) noexcept {
-  switch (element_size) {
-    case 1:
-      return copy_elements<1>(out, row.out_stride, in, row.in_stride, row.size);
-    case 2:
-      return copy_elements<2>(out, row.out_stride, in, row.in_stride, row.size);
-    case 4:
-      return copy_elements<4>(out, row.out_stride, in, row.in_stride, row.size);
-    case 8:
-      return copy_elements<8>(out, row.out_stride, in, row.in_stride, row.size);
-    default:
-      return copy_elements<16>(out, row.out_stride, in, row.in_stride, row.size);
-  }
-}
-
-void copy_inner(const Inner& inner, char* out, const char* in, size_t element_size) noexcept {
+void copy_inner(const Inner& inner, char* out, const char* in) noexcept {
   switch (inner.kind) {
     case Inner::kRun:
       std::memcpy(out, in, inner.run_bytes);
@@ -134,20 +108,20 @@ void copy_inner(const Inner& inner, char* out, const char* in, size_t element_si
                       static_cast<size_t>(inner.column.size));
       break;
     case Inner::kStrided:
-      copy_strided_row(out, in, inner.row, element_size);
+      inner.copy_strided(out, inner.row.out_stride, in, inner.row.in_stride, static_cast<size_t>(inner.row.size));
       break;
   }
 }
 
 void copy_box(const Box& box, const Inner& inner) noexcept {
-  if (box.rank == 0) return copy_inner(inner, box.out, box.in, box.element_size);
+  if (box.rank == 0) return copy_inner(inner, box.out, box.in);
   std::array<int64_t, kMaxCopyRank> index{};
   char* out = box.out;
   const char* in = box.in;
   const Dim last = box.dims[box.rank - 1];
   for (;;) {
     for (int64_t i = 0; i < last.size; ++i) {
-      copy_inner(inner, out + i * last.out_stride, in + i * last.in_stride, box.element_size);
+      copy_inner(inner, out + i * last.out_stride, in + i * last.in_stride);
     }
     size_t d = box.rank - 1;
     for (;;) {

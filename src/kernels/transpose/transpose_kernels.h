@@ -1,38 +1,32 @@
 #pragma once
 
-// The per-ISA loops of the transpose family.
+// The per-ISA loops of the transpose family. All strides are in bytes and may be negative; input and output must not
+// overlap.
 
 #include <stddef.h>
 
 namespace enr::kernels {
 
-// output[j][i] = input[i][j] for i < rows, j < columns; rows of input lie input_row_stride bytes apart, rows of output
-// output_row_stride; neighbours in a row are contiguous. No overlap.
+// output[j][i] = input[i][j] for i < rows, j < columns; rows of input lie input_row_stride apart, rows of output
+// output_row_stride; neighbours in a row are contiguous.
 using TransposeFunction = void (*)(char* output, ptrdiff_t output_row_stride, const char* input,
                                    ptrdiff_t input_row_stride, size_t rows, size_t columns) noexcept;
 
+// output[i] = input[i]; an input stride of 0 repeats one element.
+using StridedCopyFunction = void (*)(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
+                                     size_t count) noexcept;
+
+// Indexed by the element size's logarithm: 1, 2, 4, 8, 16 bytes.
 struct TransposeKernels {
-  TransposeFunction transpose_1, transpose_2, transpose_4, transpose_8, transpose_16;
+  TransposeFunction transpose[5];
+  StridedCopyFunction copy_strided[5];
 };
 
 const TransposeKernels& transpose_kernels();
 
-// Null where the element size has no kernel.
-inline TransposeFunction transpose_function(const TransposeKernels& kernels, size_t element_size) noexcept {
-  switch (element_size) {
-    case 1:
-      return kernels.transpose_1;
-    case 2:
-      return kernels.transpose_2;
-    case 4:
-      return kernels.transpose_4;
-    case 8:
-      return kernels.transpose_8;
-    case 16:
-      return kernels.transpose_16;
-    default:
-      return nullptr;
-  }
+// Position of a power of two up to 16 in these tables.
+constexpr size_t element_size_index(size_t element_size) noexcept {
+  return element_size == 1 ? 0 : element_size == 2 ? 1 : element_size == 4 ? 2 : element_size == 8 ? 3 : 4;
 }
 
 }  // namespace enr::kernels

@@ -7,11 +7,6 @@ namespace enr::kernels::ENR_ISA {
 
 namespace {
 
-template <size_t kSize>
-struct Element {
-  char bytes[kSize];
-};
-
 // A register as 16-byte lanes; the shuffles below stay inside of a lane.
 using Bytes = Vec<uint8_t>;
 constexpr size_t kLaneBytes = 16;
@@ -78,78 +73,273 @@ ENR_INLINE Bytes load_lanes(const char* input, ptrdiff_t row_stride) {
 #endif
 }
 
-// kVectorBytes / kSize rows by 16 / kSize columns: log2 rounds of the perfect shuffle transpose every lane.
-template <size_t kSize>
+// Rounds of the perfect shuffle: kRows registers, each a piece of a row, become the same elements column by column.
+// Register k then holds, lane by lane, the columns from k * (16 / kSize / kRows) on.
+template <size_t kSize, size_t kRows>
+ENR_INLINE void interleave(Bytes (&v)[kRows]) {
+#pragma GCC unroll 4
+  for (size_t round = 1; round < kRows; round *= 2) {
+    Bytes w[kRows];
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kRows / 2; ++i) {
+      w[2 * i] = zip_low<kSize>(v[i], v[i + kRows / 2]);
+      w[2 * i + 1] = zip_high<kSize>(v[i], v[i + kRows / 2]);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kRows; ++i) v[i] = w[i];
+  }
+}
+
+// kVectorBytes / kSize rows by 16 / kSize columns, of which kColumns are stored.
+template <size_t kSize, size_t kColumns = kLaneBytes / kSize>
 ENR_INLINE void transpose_block(char* output, ptrdiff_t output_row_stride, const char* input,
                                 ptrdiff_t input_row_stride) {
   constexpr size_t n = kLaneBytes / kSize;
   Bytes v[n];
 #pragma GCC unroll 16
-  for (size_t i = 0; i < n; ++i)
-    v[i] = load_lanes<n>(input + static_cast<ptrdiff_t>(i) * input_row_stride, input_row_stride);
-#pragma GCC unroll 4
-  for (size_t round = 1; round < n; round *= 2) {
-    Bytes w[n];
-#pragma GCC unroll 8
-    for (size_t i = 0; i < n / 2; ++i) {
-      w[2 * i] = zip_low<kSize>(v[i], v[i + n / 2]);
-      w[2 * i + 1] = zip_high<kSize>(v[i], v[i + n / 2]);
-    }
+  for (size_t i = 0; i < n; ++i) v[i] = load_lanes<n>(input + (ptrdiff_t)i * input_row_stride, input_row_stride);
+  interleave<kSize>(v);
 #pragma GCC unroll 16
-    for (size_t i = 0; i < n; ++i) v[i] = w[i];
-  }
-#pragma GCC unroll 16
-  for (size_t i = 0; i < n; ++i) store((uint8_t*)(output + static_cast<ptrdiff_t>(i) * output_row_stride), v[i]);
+  for (size_t i = 0; i < kColumns; ++i) store((uint8_t*)(output + (ptrdiff_t)i * output_row_stride), v[i]);
 }
 
 template <size_t kSize>
 void transpose_plain(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride,
                      size_t rows, size_t columns) {
-  using E = Element<kSize>;
   for (size_t j = 0; j < columns; ++j) {
     const char* from = input + j * kSize;
-    E* to = reinterpret_cast<E*>(output + static_cast<ptrdiff_t>(j) * output_row_stride);
-    for (size_t i = 0; i < rows; ++i, from += input_row_stride) memcpy(to + i, from, kSize);
+    char* to = output + (ptrdiff_t)j * output_row_stride;
+    for (size_t i = 0; i < rows; ++i, from += input_row_stride) memcpy(to + i * kSize, from, kSize);
   }
 }
 
-// Blocks of this many bytes in a row of input and of output are finished before the next: few pages at once.
-constexpr size_t kTileBytes = 256;
+constexpr size_t kLineBytes = 64;
 
+// At least one block each way. Whole cache lines are read and written at a time, output rows in long runs: with strides
+// near powers of two nothing stays in cache for long.
 template <size_t kSize>
-void transpose(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride, size_t rows,
-               size_t columns) noexcept {
-  constexpr size_t block_rows = kVectorBytes / kSize, block_columns = kLaneBytes / kSize;
-  if constexpr (kSize == 16) {
-    transpose_plain<kSize>(output, output_row_stride, input, input_row_stride, rows, columns);
-  } else {
-    if (rows < block_rows || columns < block_columns) {
-      return transpose_plain<kSize>(output, output_row_stride, input, input_row_stride, rows, columns);
-    }
-    constexpr size_t tile = kTileBytes / kSize;
-    for (size_t tile_row = 0; tile_row < rows; tile_row += tile) {
-      const size_t row_end = tile_row + tile < rows ? tile_row + tile : rows;
-      for (size_t tile_column = 0; tile_column < columns; tile_column += tile) {
-        const size_t column_end = tile_column + tile < columns ? tile_column + tile : columns;
-        for (size_t i = tile_row; i < row_end; i += block_rows) {
-          // The last block overlaps the one before: writing a value twice is cheaper than a narrow loop.
+void transpose_blocks(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride,
+                      size_t rows, size_t columns) {
+  constexpr size_t block_rows = kVectorBytes / kSize, block_columns = kLaneBytes / kSize, line = kLineBytes / kSize;
+  for (size_t line_column = 0; line_column < columns; line_column += line) {
+    const size_t column_end = line_column + line < columns ? line_column + line : columns;
+    for (size_t line_row = 0; line_row < rows; line_row += line) {
+      const size_t row_end = line_row + line < rows ? line_row + line : rows;
+      for (size_t j = line_column; j < column_end; j += block_columns) {
+        // The last block overlaps the one before: writing a value twice is cheaper than a narrow loop.
+        const size_t column = j + block_columns <= columns ? j : columns - block_columns;
+        for (size_t i = line_row; i < row_end; i += block_rows) {
           const size_t row = i + block_rows <= rows ? i : rows - block_rows;
-          for (size_t j = tile_column; j < column_end; j += block_columns) {
-            const size_t column = j + block_columns <= columns ? j : columns - block_columns;
-            transpose_block<kSize>(
-                output + static_cast<ptrdiff_t>(column) * output_row_stride + row * kSize, output_row_stride,
-                input + static_cast<ptrdiff_t>(row) * input_row_stride + column * kSize, input_row_stride);
-          }
+          transpose_block<kSize>(output + (ptrdiff_t)column * output_row_stride + row * kSize, output_row_stride,
+                                 input + (ptrdiff_t)row * input_row_stride + column * kSize, input_row_stride);
         }
       }
     }
   }
 }
 
+// Few columns (an interleaved image to planes): every row is read as 16 bytes, whatever comes after its end.
+template <size_t kSize, size_t kColumns>
+void deinterleave(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride,
+                  size_t rows) {
+  constexpr size_t block_rows = kVectorBytes / kSize;
+  // A row may be read whole where that ends before the last row does.
+  const size_t behind = (kLaneBytes - kColumns * kSize + (size_t)input_row_stride - 1) / (size_t)input_row_stride;
+  size_t row = 0;
+  for (; row + block_rows + behind <= rows; row += block_rows) {
+    transpose_block<kSize, kColumns>(output + row * kSize, output_row_stride, input + (ptrdiff_t)row * input_row_stride,
+                                     input_row_stride);
+  }
+  transpose_plain<kSize>(output + row * kSize, output_row_stride, input + (ptrdiff_t)row * input_row_stride,
+                         input_row_stride, rows - row, kColumns);
+}
+
+template <size_t kLane>
+ENR_INLINE void store_lane(char* output, Bytes v) {
+#if defined(__AVX512F__)
+  _mm_storeu_si128((__m128i*)output, _mm512_extracti32x4_epi32((__m512i)v, kLane));
+#elif defined(__AVX2__)
+  _mm_storeu_si128((__m128i*)output, _mm256_extracti128_si256((__m256i)v, kLane));
+#else
+  store((uint8_t*)output, v);
+#endif
+}
+
+// Lane kLane of every register, `step` bytes apart; then the lanes after it.
+template <size_t kLane, size_t kRows>
+ENR_INLINE void store_lanes(char* output, ptrdiff_t step, const Bytes (&v)[kRows]) {
+#pragma GCC unroll 16
+  for (size_t k = 0; k < kRows; ++k) store_lane<kLane>(output + (ptrdiff_t)k * step, v[k]);
+  if constexpr (kLane + 1 < kLaneCount) store_lanes<kLane + 1>(output + (ptrdiff_t)kRows * step, step, v);
+}
+
+// kRows rows (a power of two, at most 16 / kSize), a register of columns at a time. With fewer than 16 / kSize rows the
+// columns must lie back to back in the output. `rows` may be smaller than kRows = 16 / kSize: the surplus that is
+// written past a column's end is overwritten by the next column.
+template <size_t kSize, size_t kRows>
+void interleave_rows(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride,
+                     size_t rows, size_t columns) {
+  constexpr size_t n = kLaneBytes / kSize, step = kVectorBytes / kSize;
+  const size_t column_bytes = rows * kSize;
+  // Columns whose store would pass the end of the output.
+  const size_t behind = rows == kRows ? 0 : (kLaneBytes - 1) / column_bytes;
+  size_t column = 0;
+  while (column + step + behind <= columns) {
+    Bytes v[kRows];
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kRows; ++i) {
+      const ptrdiff_t row = (ptrdiff_t)(i < rows ? i : rows - 1);
+      v[i] = load((const uint8_t*)(input + row * input_row_stride + column * kSize));
+    }
+    interleave<kSize>(v);
+    store_lanes<0>(output + (ptrdiff_t)column * output_row_stride, (ptrdiff_t)(n / kRows) * output_row_stride, v);
+    if (column + step == columns) return;
+    column += step;
+    if (behind == 0 && column + step > columns) column = columns - step;  // overlaps what is done
+  }
+  transpose_plain<kSize>(output + (ptrdiff_t)column * output_row_stride, output_row_stride, input + column * kSize,
+                         input_row_stride, rows, columns - column);
+}
+
+// Fewer rows than a block has.
+template <size_t kSize>
+void transpose_few_rows(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride,
+                        size_t rows, size_t columns) {
+  constexpr size_t n = kLaneBytes / kSize;
+  const bool is_tight = output_row_stride == (ptrdiff_t)(rows * kSize);
+  if (rows >= n) {
+    for (size_t i = 0; i < rows; i += n) {
+      const size_t row = i + n <= rows ? i : rows - n;
+      interleave_rows<kSize, n>(output + row * kSize, output_row_stride, input + (ptrdiff_t)row * input_row_stride,
+                                input_row_stride, n, columns);
+    }
+  } else if (!is_tight || rows == 1) {
+    transpose_plain<kSize>(output, output_row_stride, input, input_row_stride, rows, columns);
+  } else if (n > 2 && rows == 2) {
+    interleave_rows<kSize, 2>(output, output_row_stride, input, input_row_stride, rows, columns);
+  } else if (n > 4 && rows == 4) {
+    interleave_rows<kSize, (n > 4 ? 4 : n)>(output, output_row_stride, input, input_row_stride, rows, columns);
+  } else {
+    interleave_rows<kSize, n>(output, output_row_stride, input, input_row_stride, rows, columns);
+  }
+}
+
+template <size_t kSize, size_t kColumns>
+void transpose_few_columns(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride,
+                           size_t rows, size_t columns) {
+  if constexpr (kColumns == 0) {
+    transpose_plain<kSize>(output, output_row_stride, input, input_row_stride, rows, columns);
+  } else if (columns == kColumns) {
+    deinterleave<kSize, kColumns>(output, output_row_stride, input, input_row_stride, rows);
+  } else {
+    transpose_few_columns<kSize, kColumns - 1>(output, output_row_stride, input, input_row_stride, rows, columns);
+  }
+}
+
+template <size_t kSize>
+void transpose(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride, size_t rows,
+               size_t columns) noexcept {
+  constexpr size_t block_rows = kVectorBytes / kSize, block_columns = kLaneBytes / kSize;
+  constexpr size_t few = block_columns <= 4 ? block_columns - 1 : 4;
+  if (rows >= block_rows && columns >= block_columns) {
+    transpose_blocks<kSize>(output, output_row_stride, input, input_row_stride, rows, columns);
+  } else if (rows >= block_rows && columns > 1 && columns <= few && input_row_stride > 0) {
+    transpose_few_columns<kSize, few>(output, output_row_stride, input, input_row_stride, rows, columns);
+  } else if (rows < block_rows) {
+    transpose_few_rows<kSize>(output, output_row_stride, input, input_row_stride, rows, columns);
+  } else {
+    transpose_plain<kSize>(output, output_row_stride, input, input_row_stride, rows, columns);
+  }
+}
+
+// Elements as large as a lane: only the order of the copies matters.
+void transpose_lanes(char* output, ptrdiff_t output_row_stride, const char* input, ptrdiff_t input_row_stride,
+                     size_t rows, size_t columns) noexcept {
+  constexpr size_t n = kLineBytes / kLaneBytes;
+  for (size_t j = 0; j < columns; j += n) {
+    const size_t width = columns - j < n ? columns - j : n;
+    for (size_t i = 0; i < rows; i += n) {
+      const size_t height = rows - i < n ? rows - i : n;
+      transpose_plain<kLaneBytes>(output + (ptrdiff_t)j * output_row_stride + i * kLaneBytes, output_row_stride,
+                                  input + (ptrdiff_t)i * input_row_stride + j * kLaneBytes, input_row_stride, height,
+                                  width);
+    }
+  }
+}
+
+// output[i] = input[i] for `count` elements, strides in bytes.
+template <size_t kSize>
+struct ElementOf;
+template <>
+struct ElementOf<1> {
+  using type = uint8_t;
+};
+template <>
+struct ElementOf<2> {
+  using type = uint16_t;
+};
+template <>
+struct ElementOf<4> {
+  using type = uint32_t;
+};
+template <>
+struct ElementOf<8> {
+  using type = uint64_t;
+};
+
+// A register's lanes in reverse.
+template <class T>
+ENR_INLINE Vec<T> reverse(Vec<T> v) {
+  Vec<T> index;
+#pragma GCC unroll 64
+  for (size_t i = 0; i < kLanes<T>; ++i) index[i] = (T)(kLanes<T> - 1 - i);
+#if defined(__clang__)
+  Vec<T> result;
+#pragma GCC unroll 64
+  for (size_t i = 0; i < kLanes<T>; ++i) result[i] = v[index[i]];
+  return result;
+#else
+  return __builtin_shuffle(v, index);
+#endif
+}
+
+template <size_t kSize>
+void copy_strided(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
+                  size_t count) noexcept {
+  using T = typename ElementOf<kSize>::type;
+  constexpr size_t lanes = kLanes<T>;
+  size_t i = 0;
+  if (output_stride == (ptrdiff_t)kSize && input_stride == 0) {
+    T value;
+    memcpy(&value, input, kSize);
+    const Vec<T> v = splat(value);
+    for (; i + lanes <= count; i += lanes) store((T*)(output + i * kSize), v);
+    for (; i < count; ++i) memcpy(output + i * kSize, &value, kSize);
+  } else if (output_stride == (ptrdiff_t)kSize && input_stride == -(ptrdiff_t)kSize) {
+    for (; i + lanes <= count; i += lanes) {
+      store((T*)(output + i * kSize), reverse<T>(load((const T*)(input - (ptrdiff_t)((i + lanes - 1) * kSize)))));
+    }
+    for (; i < count; ++i) memcpy(output + i * kSize, input - (ptrdiff_t)(i * kSize), kSize);
+  } else if (output_stride == (ptrdiff_t)kSize) {
+    for (; i < count; ++i) memcpy(output + i * kSize, input + (ptrdiff_t)i * input_stride, kSize);
+  } else {
+    for (; i < count; ++i) memcpy(output + (ptrdiff_t)i * output_stride, input + (ptrdiff_t)i * input_stride, kSize);
+  }
+}
+
+void copy_strided_lanes(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
+                        size_t count) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    memcpy(output + (ptrdiff_t)i * output_stride, input + (ptrdiff_t)i * input_stride, kLaneBytes);
+  }
+}
+
 }  // namespace
 
 const TransposeKernels& transpose_kernels() {
-  static const TransposeKernels table = {transpose<1>, transpose<2>, transpose<4>, transpose<8>, transpose<16>};
+  static const TransposeKernels table = {
+      {transpose<1>, transpose<2>, transpose<4>, transpose<8>, transpose_lanes},
+      {copy_strided<1>, copy_strided<2>, copy_strided<4>, copy_strided<8>, copy_strided_lanes}};
   return table;
 }
 
