@@ -28,7 +28,7 @@ __attribute__((target("avx512f"))) inline float run_avx512() {
     for (size_t j = 0; j < kChains; ++j) sums[j] = _mm512_fmadd_ps(sums[j], factor, factor);
   }
   float total = 0;
-  for (const __m512& sum : sums) total += _mm512_reduce_add_ps(sum);
+  for (const __m512& sum : sums) total += _mm512_cvtss_f32(sum);
   return total;
 }
 
