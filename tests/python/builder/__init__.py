@@ -41,9 +41,10 @@ from .data_file import bundled_program, data_file
 from .dtypes import SCALAR_TYPES, item_size, scalar_type
 from .program import Jump, MethodBuilder, OptionalTensors, ProgramBuilder, TensorValue, Value
 from .tables import Blob, Numbers, Scalar, Table, Tables, Text, finish
-from .xnnpack import PayloadBuilder, PayloadValue, delegated_program, pack_int4
+from .xnnpack import NODES, PayloadBuilder, PayloadValue, delegated_program, pack_int4
 
 __all__ = [
+    "NODES",
     "SCALAR_TYPES",
     "Blob",
     "Jump",
