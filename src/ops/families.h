@@ -7,6 +7,8 @@
 namespace enr::ops {
 
 void register_prim(OperatorTable& table);
+void register_matmul(OperatorTable& table);
+void register_convolution(OperatorTable& table);
 void register_copy(OperatorTable& table);
 void register_reshape(OperatorTable& table);
 void register_slice(OperatorTable& table);

@@ -6,6 +6,8 @@ const OperatorTable& operator_table() {
   static const OperatorTable table = [] {
     OperatorTable built;
     ops::register_prim(built);
+    ops::register_matmul(built);
+    ops::register_convolution(built);
     ops::register_copy(built);
     ops::register_reshape(built);
     ops::register_slice(built);
