@@ -8,6 +8,8 @@ const OperatorTable& operator_table() {
     ops::register_prim(built);
     ops::register_matmul(built);
     ops::register_convolution(built);
+    ops::register_pooling(built);
+    ops::register_resample(built);
     ops::register_copy(built);
     ops::register_reshape(built);
     ops::register_slice(built);
