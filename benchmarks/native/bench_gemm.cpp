@@ -1,6 +1,7 @@
 // Times the products of real models, on one thread and on all.
 //   ENR_ISA=x86_avx2 bench_gemm [part of a layer's name]
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -37,13 +38,15 @@ constexpr Layer kLayers[] = {
 
 double time_layer(const Layer& l) {
   AlignedBuffer packed(gemm_packed_bytes(l.n, l.k));
-  const std::vector<float> weights(l.n * l.k, 0.01f), bias(l.n, 0.5f), a(l.m * l.k, 1.0f);
-  std::vector<float> c(l.m * l.n);
+  const std::vector<float> weights(l.n * l.k, 0.01f), bias(l.n, 0.5f);
+  AlignedBuffer a(l.m * l.k * sizeof(float)), c(l.m * l.n * sizeof(float));
+  std::fill_n(a.as<float>(), l.m * l.k, 1.0f);
   gemm_pack(WeightLayout::kOutputMajor, l.n, l.k, weights.data(), l.k, bias.data(), packed.data());
   GemmEpilogue epilogue;
   epilogue.min = 0.0f;
   epilogue.max = 6.0f;
-  return bench::median_seconds([&] { gemm(l.m, l.n, l.k, a.data(), l.k, packed.data(), c.data(), l.n, epilogue); });
+  return bench::median_seconds(
+      [&] { gemm(l.m, l.n, l.k, a.as<float>(), l.k, packed.data(), c.as<float>(), l.n, epilogue); });
 }
 
 double time_attention(size_t heads, size_t length, size_t depth, bool scores) {

@@ -205,3 +205,102 @@ TEST_CASE("gemm: 16-bit weights are those of the float they stand for") {
     CHECK(std::memcmp(want.data(), got.data(), want.size_bytes()) == 0);
   }
 }
+
+namespace {
+
+// Compares a batch of products with the definition; returns C.
+std::vector<float> check_batch(size_t outer, size_t inner, size_t m, size_t n, size_t k, bool b_transposed,
+                               bool with_addend) {
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  // Heads side by side, as attention has them: the inner batch is a slice of the rows.
+  BatchMatmul call;
+  call.batch_outer = outer;
+  call.batch_inner = inner;
+  call.m = m;
+  call.n = n;
+  call.k = k;
+  call.b_transposed = b_transposed;
+  call.a_inner_stride = k;
+  call.a_stride = inner * k + 1;
+  call.a_outer_stride = m * call.a_stride;
+  call.b_inner_stride = b_transposed ? k : n;
+  call.b_stride = inner * call.b_inner_stride + 2;
+  call.b_outer_stride = (b_transposed ? n : k) * call.b_stride;
+  call.c_stride = n + 1;
+  call.c_inner_stride = m * call.c_stride;
+  call.c_outer_stride = inner * call.c_inner_stride;
+  const std::vector<float> a = random_floats(outer * call.a_outer_stride, 1);
+  const std::vector<float> b = random_floats(outer * call.b_outer_stride, 2), addend = random_floats(outer * n, 3);
+  std::vector<float> c(outer * call.c_outer_stride, kUntouched);
+  call.a = a.data();
+  call.b = b.data();
+  call.c = c.data();
+  call.alpha = 0.3f;
+  call.beta = -2.0f;
+  call.max = 1.5f;
+  if (with_addend) {  // one row for each outer batch
+    call.addend = addend.data();
+    call.addend_outer_stride = n;
+  }
+  AlignedBuffer workspace(batch_matmul_workspace_bytes(outer * inner, m, n, k));
+  batch_matmul(call, workspace.data());
+  size_t wrong = 0;
+  for (size_t o = 0; o < outer; ++o) {
+    for (size_t in = 0; in < inner; ++in) {
+      for (size_t i = 0; i < m; ++i) {
+        const float* row = c.data() + o * call.c_outer_stride + in * call.c_inner_stride + i * call.c_stride;
+        for (size_t j = 0; j < n; ++j) {
+          double sum = 0, size = 1;
+          for (size_t p = 0; p < k; ++p) {
+            const float* matrix = b.data() + o * call.b_outer_stride + in * call.b_inner_stride;
+            const double product =
+                static_cast<double>(a[o * call.a_outer_stride + in * call.a_inner_stride + i * call.a_stride + p]) *
+                (b_transposed ? matrix[j * call.b_stride + p] : matrix[p * call.b_stride + j]);
+            sum += product;
+            size += std::fabs(product);
+          }
+          double want = 0.3f * sum;
+          if (with_addend) want += -2.0 * addend[o * n + j];
+          wrong += !(std::fabs(row[j] - std::min(want, 1.5)) <= 1e-6 * size);
+        }
+        wrong += row[n] != kUntouched;
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("batch_matmul: sizes around the tiles") {
+  for (const size_t m : {1, 2, 4, 5, 14, 15, 29}) {
+    for (const size_t n : {1, 4, 15, 16, 33, 70}) {
+      for (const size_t k : {0, 1, 7, 16, 19, 64}) {
+        for (const bool b_transposed : {false, true}) check_batch(2, 3, m, n, k, b_transposed, (m + n + k) % 2 == 0);
+      }
+    }
+  }
+  check_batch(0, 3, 4, 5, 6, true, false);
+  check_batch(1, 1, 0, 5, 6, true, false);
+}
+
+TEST_CASE("batch_matmul: the same bits on any number of threads") {
+  for (const size_t m : {1, 197}) {
+    for (const bool b_transposed : {false, true}) {
+      const Threads one(1);
+      const std::vector<float> want = check_batch(1, 3, m, 197, 64, b_transposed, false);
+      for (const size_t threads : {2, 4}) {
+        set_num_threads(threads);
+        const std::vector<float> got = check_batch(1, 3, m, 197, 64, b_transposed, false);
+        CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("batch_matmul: more matrices than the workspace holds at once") {
+  check_batch(3, 9, 3, 300, 300, false, true);
+}

@@ -9,6 +9,7 @@
 namespace enr::kernels {
 
 ENR_SELECT_ISA(GemmKernels, gemm_kernels)
+ENR_SELECT_ISA(PackKernels, pack_kernels)
 
 namespace {
 
@@ -46,6 +47,7 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
     const float* weights = product.b + panels.offset_of(panel);
     tile.bias = is_first ? weights : nullptr;
     tile.b = weights + (1 + block.depth) * width;
+    tile.b_stride = width;
     tile.columns = panels.columns_of(panel);
     for (size_t row = block.row; row < block.row_end; row += kernels.rows) {
       const float* a = product.a + row * product.a_stride + block.depth;

@@ -28,7 +28,7 @@ ENR_INLINE void hide(size_t& stride) { __asm__("" : "+r"(stride)); }
 template <size_t R, size_t V>
 ENR_INLINE void multiply(F32 (&sum)[R][V], const char* const (&base)[4], size_t stride, const char* b, size_t step) {
   F32 weights[V];
-  for (size_t v = 0; v < V; ++v) weights[v] = load((const float*)(b + (step * V + v) * kVectorBytes));
+  for (size_t v = 0; v < V; ++v) weights[v] = load((const float*)(b + v * kVectorBytes));
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const F32 value = splat(*(const float*)(base[kRowBase[i]] + row_factor(i) * stride + step * sizeof(float)));
@@ -51,6 +51,7 @@ ENR_INLINE void accumulate(F32 (&first)[R][V], const GemmTile& tile) {
     for (size_t v = 0; v < V; ++v) sum[0][i][v] = first[i][v];
   }
   const char* b = (const char*)tile.b;
+  const size_t b_step = tile.b_stride * sizeof(float);
   size_t stride = tile.a_stride * sizeof(float);
   for (size_t tap = 0; tap < tile.taps; ++tap) {
     const char* a = (const char*)tile.a[tap];
@@ -61,14 +62,14 @@ ENR_INLINE void accumulate(F32 (&first)[R][V], const GemmTile& tile) {
       for (size_t step = 0; step < kUnroll; ++step) {
         hide(stride);
         multiply(sum[step % kSetCount], base, stride, b, step);
+        b += b_step;
       }
-      b += kUnroll * V * kVectorBytes;
       for (const char*& p : base) p += kUnroll * sizeof(float);
     }
     for (; k != 0; --k) {
       hide(stride);
       multiply(sum[0], base, stride, b, 0);
-      b += V * kVectorBytes;
+      b += b_step;
       for (const char*& p : base) p += sizeof(float);
     }
   }

@@ -6,7 +6,14 @@ namespace enr::kernels {
 
 namespace {
 
-// One panel's rows of weights. Reading along the source's rows keeps the source's cache lines in use.
+void pack_panel(WeightLayout layout, size_t columns, size_t width, size_t k, const float* weights, size_t stride,
+                float* out) noexcept {
+  const PackKernels& kernels = pack_kernels();
+  (layout == WeightLayout::kInputMajor ? kernels.pack_columns : kernels.pack_rows)(weights, stride, columns, width, k,
+                                                                                   1.0f, out);
+}
+
+// Of 16-bit weights. Reading along the source's rows keeps the source's cache lines in use.
 template <class T>
 void pack_panel(WeightLayout layout, size_t columns, size_t width, size_t k, const T* weights, size_t stride,
                 float* out) noexcept {

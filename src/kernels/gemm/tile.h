@@ -15,7 +15,8 @@ struct GemmTile {
   size_t taps;
   size_t a_stride;
   size_t k;
-  const float* b;  // rows of the panel's width, one for each k of each tap
+  const float* b;  // one row for each k of each tap, of which the panel's width is read
+  size_t b_stride;
   float* c;
   size_t c_stride;
   size_t columns;     // of C, at most the panel's width
@@ -41,5 +42,18 @@ struct GemmKernels {
 };
 
 const GemmKernels& gemm_kernels();
+
+struct PackKernels {
+  // One panel's rows of weights, times scale, from `columns` neighbouring columns of a [k, n] matrix or as many rows of
+  // an [n, k] one. The panel's lanes past `columns` become 0.
+  void (*pack_columns)(const float* source, size_t stride, size_t columns, size_t width, size_t k, float scale,
+                       float* out);
+  void (*pack_rows)(const float* source, size_t stride, size_t columns, size_t width, size_t k, float scale,
+                    float* out);
+  // out[j] = the product of a and row j of b, for a few rows of A.
+  void (*dot)(const float* a, const float* b, size_t b_stride, size_t n, size_t k, float* out);
+};
+
+const PackKernels& pack_kernels();
 
 }  // namespace enr::kernels
