@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "kernels/resize/resize_kernels.h"
+
 namespace enr::kernels {
 
 // Input positions for each output position.
@@ -46,6 +48,16 @@ struct LinearAxis {
     return {low, low < last ? low + 1 : low, weight};
   }
 };
+
+// Sources of output columns [first, first + count), count up to kResizeChunk.
+inline void fill_columns(const LinearAxis<float>& axis, size_t first, size_t count, LinearColumns& columns) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    const LinearSource<float> source = axis[first + i];
+    columns.low[i] = source.low;
+    columns.high[i] = source.high;
+    columns.weight[i] = source.weight;
+  }
+}
 
 struct NearestAxis {
   size_t input, output;
