@@ -5,7 +5,9 @@
 #include <array>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "base/dtype.h"
 #include "base/error.h"
@@ -27,6 +29,29 @@ struct Element {
 // The number as an element of the dtype. Throws, naming the argument, where it is out of the dtype's range; fractions
 // of integers are cut off, negative numbers wrap in unsigned types, as in eager.
 Element element_of(const Scalar& value, DType dtype, const char* what);
+
+// Integers wrap around, bool is "or".
+template <class T>
+T wrapping_add(T a, T b) noexcept {
+  if constexpr (std::is_same_v<T, bool>) {
+    return a || b;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  } else {
+    return static_cast<T>(a + b);
+  }
+}
+
+template <class T>
+T wrapping_multiply(T a, T b) noexcept {
+  if constexpr (std::is_same_v<T, bool>) {
+    return a && b;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  } else {
+    return static_cast<T>(a * b);
+  }
+}
 
 // Calls body.template operator()<T>() with the type of a real dtype's elements (bool included); throws for others.
 template <class Body>

@@ -19,5 +19,12 @@ void register_rearrange(OperatorTable& table);
 void register_pad(OperatorTable& table);
 void register_create(OperatorTable& table);
 void register_random(OperatorTable& table);
+void register_index(OperatorTable& table);
+void register_index_select(OperatorTable& table);
+void register_gather_scatter(OperatorTable& table);
+void register_masked(OperatorTable& table);
+void register_sort(OperatorTable& table);
+void register_search(OperatorTable& table);
+void register_unique(OperatorTable& table);
 
 }  // namespace enr::ops

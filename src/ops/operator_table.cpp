@@ -18,6 +18,13 @@ const OperatorTable& operator_table() {
     ops::register_pad(built);
     ops::register_create(built);
     ops::register_random(built);
+    ops::register_index(built);
+    ops::register_index_select(built);
+    ops::register_gather_scatter(built);
+    ops::register_masked(built);
+    ops::register_sort(built);
+    ops::register_search(built);
+    ops::register_unique(built);
     return built;
   }();
   return table;
