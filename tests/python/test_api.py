@@ -1,0 +1,232 @@
+"""The public surface: names, loading, errors, settings."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builder import ProgramBuilder
+from goldens import FIXTURES
+
+import executorch_numpy_runtime as en
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def tiny() -> bytes:
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    p.output(p.call("aten::clone.out", x, None, out=p.tensor(np.float32, (2,))))
+    return p.build()
+
+
+def test_names_match_all():
+    public = {name for name in vars(en) if not name.startswith("_")} - {"errors", "info"}
+    assert public | {"__version__", "__et_version__"} == set(en.__all__) | (public - set(en.__all__))
+    for name in en.__all__:
+        assert getattr(en, name) is not None
+        assert getattr(en, name).__doc__
+
+
+def test_the_error_tree():
+    for error in (en.ProgramLoadError, en.BackendNotAvailable, en.OperatorNotFound, en.ExecutionError):
+        assert issubclass(error, en.ExecuTorchError)
+        assert error.__module__ == "executorch_numpy_runtime.errors"
+
+
+def test_every_form_of_source(tmp_path):
+    data = tiny()
+    path = tmp_path / "model.pte"
+    path.write_bytes(data)
+    x = np.array([1, 2], np.float32)
+    with open(path, "rb") as file:
+        for source in (str(path), path, data, bytearray(data), memoryview(data), file, io.BytesIO(data)):
+            program = en.Runtime.get().load_program(source)
+            np.testing.assert_array_equal(program.load_method("forward")([x])[0], x)
+    with pytest.raises(TypeError, match="expected a path"):
+        en.Runtime.get().load_program(3)
+
+
+def test_a_changed_bytearray_does_not_matter():
+    data = bytearray(tiny())
+    method = en.Runtime.get().load_program(data).load_method("forward")
+    data[:] = bytes(len(data))
+    assert method([np.ones(2, np.float32)])[0][0] == 1
+
+
+def test_the_program_lives_as_long_as_its_methods():
+    method = en.Runtime.get().load_program(tiny()).load_method("forward")
+    import gc
+
+    gc.collect()
+    assert method([np.ones(2, np.float32)])[0][0] == 1
+
+
+def test_unknown_methods_are_answered_with_the_names():
+    program = en.Runtime.get().load_program(tiny())
+    assert program.method_names == ["forward"]
+    for call in (program.load_method, program.metadata, program.clone_method):
+        with pytest.raises(en.ProgramLoadError, match="method 'x' not found: the program has forward"):
+            call("x")
+
+
+def test_missing_operators_are_listed_at_load():
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    for name in ("my::op.out", "my::op.out", "your::op"):
+        p.call(name, x, out=p.tensor(np.float32, (2,)))
+    m = p.method("other")
+    m.call("my::op.out", m.input(np.float32, (2,)), out=m.tensor(np.float32, (2,)))
+    program = en.Runtime.get().load_program(p.build())
+    with pytest.raises(en.OperatorNotFound) as caught:
+        program.load_method("forward")
+    text = str(caught.value)
+    assert "my::op.out (3 calls in forward, other)" in text and "your::op (1 call in forward)" in text
+
+
+def test_missing_backends_are_named():
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    y = p.tensor(np.float32, (2,))
+    p.delegate_call("CoreMLBackend", b"payload", [x], [y])
+    p.output(y)
+    with pytest.raises(en.BackendNotAvailable, match=r"CoreMLBackend \(1 partition in forward\)"):
+        en.Runtime.get().load_program(p.build()).load_method("forward")
+
+
+def test_operator_errors_say_where():
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    p.output(p.call("aten::unsqueeze_copy.out", x, 7, out=p.tensor(np.float32, (2, 1))))
+    method = en.Runtime.get().load_program(p.build()).load_method("forward")
+    with pytest.raises(
+        en.ExecutionError, match=re.escape("forward[0] aten::unsqueeze_copy.out: dim: 7 is out of range")
+    ):
+        method([np.ones(2, np.float32)])
+
+
+def test_too_few_operator_arguments_are_refused_at_load():
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    p.raw_call("aten::clone.out", [x.index])
+    with pytest.raises(en.ProgramLoadError, match=r"aten::clone.out: expected at least 3 arguments, got 1"):
+        en.Runtime.get().load_program(p.build()).load_method("forward")
+
+
+def test_runtime_info():
+    info = en.runtime_info()
+    assert info["executorch_version"] == en.__et_version__
+    assert "aten::clone.out" in info["operators"] and len(info["operators"]) == len(set(info["operators"]))
+    assert info["cpu"] in {"baseline", "x86_avx2", "x86_avxvnni", "x86_avx512", "x86_avx512vnni", "arm64_dotprod"}
+    assert {"portable", "optimized", "quantized"} <= set(info["kernel_libs"])
+    assert "float32" in info["supported_dtypes"]
+    assert info["num_threads"] == en.get_num_threads() >= 1
+    with pytest.raises(en.BackendNotAvailable):
+        en.openvino_inference_precision()
+    assert en.xnnpack_workspace_size_bytes() >= 0
+
+
+def test_names_of_the_official_module():
+    runtime = en.Runtime.get()
+    assert runtime is en.Runtime.get()
+    assert runtime.backend_registry.registered_backend_names == en.runtime_info()["backends"]
+    assert not runtime.backend_registry.is_available("NoSuchBackend")
+    assert "aten::clone.out" in runtime.operator_registry.operator_names
+    program = runtime.load_program(tiny(), verification=en.Verification.Minimal, enable_etdump=False)
+    assert program.metadata("forward")["num_inputs"] == 1
+    assert program.load_method("forward").execute([np.ones(2, np.float32)])[0][0] == 1
+
+
+def test_threads_can_be_set():
+    before = en.get_num_threads()
+    try:
+        en.set_num_threads(3)
+        assert en.get_num_threads() == 3
+        en.Runtime(num_threads=1)
+        assert en.get_num_threads() == 1
+        with pytest.raises(ValueError, match="num_threads"):
+            en.set_num_threads(-1)
+    finally:
+        en.set_num_threads(0)
+    assert en.get_num_threads() == before
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
+    )
+
+
+def test_an_instruction_set_can_be_forced():
+    code = "import executorch_numpy_runtime as en; print(en.runtime_info()['cpu'])"
+    assert run_python(code, ENR_ISA="baseline").stdout.strip() == "baseline"
+    wrong = run_python(code, ENR_ISA="z80")
+    assert wrong.returncode != 0 and "this machine and build have baseline" in wrong.stderr
+
+
+def test_environment_sets_threads():
+    code = "import executorch_numpy_runtime as en; print(en.get_num_threads())"
+    assert run_python(code, ENR_NUM_THREADS="5").stdout.strip() == "5"
+
+
+def test_the_default_fits_the_affinity_mask():
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("no affinity on this system")
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+        "import executorch_numpy_runtime as en; print(en.get_num_threads())"
+    )
+    assert run_python(code, ENR_NUM_THREADS="").stdout.strip() == "1"
+
+
+def test_nothing_is_printed_and_numpy_is_the_only_import():
+    code = (
+        "import sys; import executorch_numpy_runtime as en, numpy as np;"
+        f"m = en.Runtime.get().load_program({str(FIXTURES / 'mlp_p.pte')!r}).load_method('forward');"
+        "m([np.zeros(i['shape'], np.float32) for i in m.metadata['inputs']]);"
+        "assert not {'torch', 'ml_dtypes', 'executorch'} & set(sys.modules)"
+    )
+    result = run_python(code)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_a_forked_child_can_run():
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork on this system")
+    code = (
+        "import os, sys, warnings; warnings.simplefilter('ignore');"
+        "import executorch_numpy_runtime as en, numpy as np; en.set_num_threads(4);"
+        f"m = en.Runtime.get().load_program({str(FIXTURES / 'wide_conv_p.pte')!r}).load_method('forward');"
+        "x = [np.ones(i['shape'], np.float32) for i in m.metadata['inputs']]; e = m(x)[0];"
+        "pid = os.fork();\n"
+        "if pid == 0:\n"
+        "    os._exit(0 if np.array_equal(m(x)[0], e) else 3)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
+    )
+    assert run_python(code).returncode == 0
+
+
+def test_profile_names_every_instruction():
+    method = en.Runtime.get().load_program(tiny()).load_method("forward")
+    outputs, events = method.profile([np.ones(2, np.float32)])
+    np.testing.assert_array_equal(outputs[0], 1)
+    assert [e["name"] for e in events] == ["aten::clone.out"]
+    assert events[0]["instruction"] == 0 and events[0]["duration_ns"] > 0 and "float32 [2]" in events[0]["detail"]
+
+
+def test_the_example_recognises_digits():
+    for model in ("digits_xnnpack.pte", "digits_portable.pte"):
+        result = subprocess.run(
+            [sys.executable, ROOT / "examples" / "digits.py", "--model", ROOT / "examples" / "models" / model],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert result.returncode == 0, result.stderr
+        assert "100 of 100 unseen images right" in result.stdout or "99 of 100" in result.stdout

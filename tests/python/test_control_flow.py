@@ -1,0 +1,131 @@
+"""Jumps, moves and loops, as exported conditions and loops use them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builder import ProgramBuilder
+
+from executorch_numpy_runtime import ExecutionError
+
+
+def select(p: ProgramBuilder, flag, x, factor_true: int, factor_false: int, out):
+    """out = x + factor * x, the factor by the flag: the form torch.cond is exported in."""
+    jump = p.jump_if_false(flag)
+    yes = p.call("aten::add.out", x, x, factor_true, out=p.tensor(np.float32, (2,)))
+    p.move(yes, out)
+    skip = p.jump_if_false(p.value(False))
+    jump.destination = p.position
+    no = p.call("aten::add.out", x, x, factor_false, out=p.tensor(np.float32, (2,)))
+    p.move(no, out)
+    skip.destination = p.position
+    return out
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_both_branches(load, planned):
+    p = ProgramBuilder()
+    flag = p.input(np.bool_, ())
+    x = p.input(np.float32, (2,))
+    p.output(select(p, flag, x, 1, 9, p.tensor(np.float32, (2,), planned=planned)))
+    method = load(p)
+    one = np.ones(2, np.float32)
+    for value, expected in [(True, 2), (False, 10), (True, 2)]:
+        np.testing.assert_array_equal(method([np.array(value), one])[0], expected)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_consecutive_conditions_do_not_overwrite_each_other(load, planned):
+    p = ProgramBuilder()
+    flag = p.input(np.bool_, ())
+    x = p.input(np.float32, (2,))
+    first = select(p, flag, x, 1, 2, p.tensor(np.float32, (2,), planned=planned))
+    second = select(p, flag, first, 3, 4, p.tensor(np.float32, (2,), planned=planned))
+    p.output(first, second)
+    method = load(p)
+    one = np.ones(2, np.float32)
+    for value, expected in [(True, [2, 8]), (False, [3, 15])]:
+        assert [o[0] for o in method([np.array(value), one])] == expected
+
+
+def test_a_condition_is_true_where_all_elements_are(load):
+    p = ProgramBuilder()
+    flags = p.input(np.bool_, (3,), dynamic=True)
+    x = p.input(np.float32, (2,))
+    p.output(select(p, flags, x, 1, 2, p.tensor(np.float32, (2,))))
+    method = load(p)
+    one = np.ones(2, np.float32)
+    for value, expected in [([True] * 3, 2), ([True, False, True], 3), ([], 2)]:
+        assert method([np.array(value, bool), one])[0][0] == expected
+
+
+def test_other_conditions_are_refused(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    jump = p.jump_if_false(x)
+    jump.destination = 1
+    p.output(x)
+    with pytest.raises(Exception, match="bool"):
+        load(p)([np.ones(2, np.float32)])
+
+
+def test_a_loop_counts_and_carries_a_tensor(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    i, limit = p.value(0), p.value(5)
+    start = p.value(0)
+    p.call("executorch_prim::add.Scalar", start, 0, i)
+    carried = p.tensor(np.float32, (2,))
+    p.move(x, carried)
+    head = p.position
+    more = p.value(False)
+    p.call("executorch_prim::lt.Scalar", i, limit, more)
+    done = p.jump_if_false(more)
+    step = p.call("aten::add.out", carried, x, 1, out=p.tensor(np.float32, (2,)))
+    p.move(step, carried)
+    p.call("executorch_prim::add.Scalar", i, 1, i)
+    p.jump_if_false(p.value(False), head)
+    done.destination = p.position
+    p.output(carried)
+    method = load(p)
+    for value in (1, 2):
+        np.testing.assert_array_equal(method([np.full(2, value, np.float32)])[0], 6 * value)
+
+
+def test_an_endless_loop_is_stopped(load):
+    p = ProgramBuilder()
+    p.jump_if_false(p.value(False), 0)
+    p.output(1)
+    with pytest.raises(ExecutionError, match="loop for ever"):
+        load(p)([])
+
+
+def test_a_freed_tensor_cannot_be_read(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    y = p.call("aten::clone.out", x, None, out=p.tensor(np.float32, (2,)))
+    p.free(y)
+    p.output(p.call("aten::clone.out", y, None, out=p.tensor(np.float32, (2,))))
+    with pytest.raises(ExecutionError, match="no memory"):
+        load(p)([np.ones(2, np.float32)])
+
+
+def test_views_follow_their_tensor_in_every_call(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2, 6), dynamic=True)
+    y = p.call("aten::clone.out", x, None, out=p.tensor(np.float32, (2, 6), dynamic=True))
+    view = p.tensor(np.float32, (12,), dynamic=True, planned=False)
+    p.call("executorch_prim::et_view.default", y, [-1], view)
+    p.output(view)
+    method = load(p)
+    for sizes in [(2, 6), (1, 3), (2, 2), (0, 4)]:
+        array = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+        np.testing.assert_array_equal(method([array])[0], array.reshape(-1))
+
+
+def test_a_constant_cannot_be_written(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    p.output(p.call("aten::clone.out", x, None, out=p.constant(np.zeros(2, np.float32))))
+    with pytest.raises(ExecutionError, match="constant cannot be written"):
+        load(p)([np.ones(2, np.float32)])

@@ -1,0 +1,131 @@
+"""Buffers that outlive a call: their start, reading, writing, resetting, sharing; and calls that fail half way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builder import ProgramBuilder
+
+import executorch_numpy_runtime as en
+from executorch_numpy_runtime import ExecutionError
+
+
+def accumulator(initial: np.ndarray | None = None, name: str | None = "total") -> ProgramBuilder:
+    """total += x; gives total."""
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    total = p.zero_buffer(np.float32, (2,), name=name) if initial is None else p.buffer(initial, name=name)
+    y = p.call("aten::add.out", total, x, 1, out=p.tensor(np.float32, (2,)))
+    p.call("aten::copy_", total, y, False, total)
+    p.output(y)
+    return p
+
+
+def test_zero_start_and_serialised_start(load):
+    one = [np.ones(2, np.float32)]
+    method = load(accumulator())
+    assert [method(one)[0][0] for _ in range(3)] == [1, 2, 3]
+    method = load(accumulator(np.array([5, 6], np.float32)))
+    np.testing.assert_array_equal(method(one)[0], [6, 7])
+
+
+def test_read_write_save_and_reset(load):
+    one = [np.ones(2, np.float32)]
+    method = load(accumulator(np.array([5, 6], np.float32)))
+    assert list(method.state) == ["total"] and len(method.state) == 1
+    method(one)
+    saved = dict(method.state)
+    np.testing.assert_array_equal(saved["total"], [6, 7])
+    method(one)
+    method.state["total"] = np.array([1, 1], np.float32)
+    np.testing.assert_array_equal(method(one)[0], [2, 2])
+    method.state.load(saved)
+    np.testing.assert_array_equal(method(one)[0], [7, 8])
+    method.reset()
+    np.testing.assert_array_equal(method.state["total"], [5, 6])
+    saved["total"][:] = 0
+    np.testing.assert_array_equal(method.state["total"], [5, 6])
+
+
+def test_wrong_states_are_refused_and_change_nothing(load):
+    method = load(accumulator())
+    with pytest.raises(KeyError, match="total"):
+        method.state["other"]
+    for wrong, message in [(np.zeros(2), "float64"), (np.zeros(3, np.float32), r"shape \[2\], got \[3\]")]:
+        with pytest.raises(ExecutionError, match=message):
+            method.state["total"] = wrong
+    with pytest.raises(KeyError):
+        method.state.load({"total": np.ones(2, np.float32), "other": np.ones(2, np.float32)})
+    np.testing.assert_array_equal(method.state["total"], 0)
+
+
+def test_buffers_without_a_name_are_numbered(load):
+    method = load(accumulator(np.zeros(2, np.float32), name=None))
+    assert list(method.state) == ["state_0"]
+
+
+def test_a_method_is_one_object_and_a_clone_is_another():
+    program = en.Runtime.get().load_program(accumulator().build())
+    one = [np.ones(2, np.float32)]
+    first = program.load_method("forward")
+    assert program.load_method("forward") is first
+    first(one)
+    clone = program.clone_method("forward")
+    assert clone(one)[0][0] == 1
+    assert first(one)[0][0] == 2
+
+
+def shared() -> ProgramBuilder:
+    """Two methods over one buffer in arena 2, as exports with share_mutable_buffers are."""
+    p = ProgramBuilder("add")
+    for method, sign in ((p, 1), (p.method("subtract"), -1)):
+        x = method.input(np.float32, (2,))
+        total = method.buffer(np.array([10, 20], np.float32), name="total", memory_id=2)
+        y = method.call("aten::add.out", total, x, sign, out=method.tensor(np.float32, (2,)))
+        method.call("aten::copy_", total, y, False, total)
+        method.output(y)
+    return p
+
+
+def test_methods_share_exactly_what_the_export_shares():
+    program = en.Runtime.get().load_program(shared().build())
+    one = [np.ones(2, np.float32)]
+    add = program.load_method("add")
+    add(one)
+    subtract = program.load_method("subtract")  # loading it must not start the buffer over
+    np.testing.assert_array_equal(subtract(one)[0], [10, 20])
+    np.testing.assert_array_equal(add(one)[0], [11, 21])
+    np.testing.assert_array_equal(subtract.state["total"], [11, 21])
+    clone = program.clone_method("add")
+    np.testing.assert_array_equal(clone(one)[0], [11, 21])
+    other = en.Runtime.get().load_program(shared().build()).load_method("add")
+    np.testing.assert_array_equal(other(one)[0], [11, 21])
+
+
+def test_a_call_that_fails_half_way_leaves_the_state_as_it_was(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    index = p.input(np.int64, (1,))
+    total = p.buffer(np.array([1, 2], np.float32), name="total")
+    p.call("aten::copy_", total, x, False, total)
+    p.output(p.call("aten::index_select.out", total, 0, index, out=p.tensor(np.float32, (1,))))
+    method = load(p)
+    with pytest.raises(ExecutionError, match=r"forward\[1\] aten::index_select.out: .*"):
+        method([np.array([7, 8], np.float32), np.array([5])])
+    np.testing.assert_array_equal(method.state["total"], [1, 2])
+    np.testing.assert_array_equal(method([np.array([7, 8], np.float32), np.array([1])])[0], [8])
+    np.testing.assert_array_equal(method.state["total"], [7, 8])
+
+
+def test_refused_inputs_change_nothing(load):
+    method = load(accumulator())
+    method([np.ones(2, np.float32)])
+    with pytest.raises(ExecutionError):
+        method([np.ones(3, np.float32)])
+    np.testing.assert_array_equal(method.state["total"], 1)
+
+
+def test_memory_is_reported(load):
+    memory = load(accumulator()).memory
+    assert memory["planned"] >= 16
+    assert set(memory) == {"planned", "constant", "packed", "workspace"}
