@@ -1,0 +1,78 @@
+#include "graph/compiled_graph.h"
+
+#include <algorithm>
+
+#include "graph/passes.h"
+
+namespace enr::graph {
+
+namespace {
+
+// Enough for a caller that alternates between a few shapes; plans of static graphs need one.
+constexpr size_t kMaxPlans = 16;
+
+std::vector<Shape> declared_inputs(const Graph& graph) {
+  std::vector<Shape> shapes;
+  for (const ValueId id : graph.arguments) {
+    if (graph.values[id].is_input) shapes.push_back(graph.values[id].shape);
+  }
+  return shapes;
+}
+
+}  // namespace
+
+CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights) : graph_(std::move(graph)), context_{weights, {}, {}, {}} {
+  optimize(graph_);
+  plans_.push_back(std::make_shared<const Plan>(graph_, declared_inputs(graph_), context_));
+}
+
+std::shared_ptr<const Plan> CompiledGraph::plan_for(std::span<const Shape> inputs) const {
+  const auto fits = [&](const std::shared_ptr<const Plan>& plan) { return std::ranges::equal(plan->inputs(), inputs); };
+  const auto find = [&]() -> std::shared_ptr<const Plan> {
+    const auto found = std::find_if(plans_.begin(), plans_.end(), fits);
+    if (found == plans_.end()) return nullptr;
+    plans_.splice(plans_.begin(), plans_, found);
+    return plans_.front();
+  };
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (auto plan = find()) return plan;
+  }
+  auto made = std::make_shared<const Plan>(graph_, inputs, context_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (auto plan = find()) return plan;
+  plans_.push_front(std::move(made));
+  if (plans_.size() > kMaxPlans) plans_.pop_back();
+  return plans_.front();
+}
+
+const Plan& GraphRunner::prepare(std::span<const Shape> inputs) {
+  if (plan_ == nullptr || !std::ranges::equal(plan_->inputs(), inputs)) {
+    std::shared_ptr<const Plan> plan = compiled_->plan_for(inputs);
+    if (plan->workspace_bytes() > workspace_.size_bytes()) workspace_ = AlignedBuffer(plan->workspace_bytes());
+    plan_ = std::move(plan);
+    pointers_.clear();
+  }
+  return *plan_;
+}
+
+void GraphRunner::run(std::span<std::byte* const> arguments, StepTrace* trace) {
+  if (pointers_.empty() || !std::ranges::equal(arguments_, arguments)) {
+    arguments_.assign(arguments.begin(), arguments.end());
+    pointers_.clear();
+    for (const Location& location : plan_->locations()) {
+      std::byte* address = nullptr;
+      switch (location.base) {
+        case Location::Base::kUnused: break;
+        // Steps only read constants; the frame has one kind of pointer for all.
+        case Location::Base::kConstant: address = const_cast<std::byte*>(location.constant); break;
+        case Location::Base::kWorkspace: address = workspace_.data() + location.offset; break;
+        case Location::Base::kArgument: address = arguments[location.argument] + location.offset; break;
+      }
+      pointers_.push_back(address);
+    }
+  }
+  plan_->run(Frame{pointers_.data()}, trace);
+}
+
+}  // namespace enr::graph

@@ -1,0 +1,73 @@
+#include "graph/graph.h"
+
+#include <cmath>
+#include <utility>
+
+namespace enr::graph {
+
+const char* op_name(Op op) noexcept {
+  switch (op) {
+    case Op::kConv: return "convolution";
+    case Op::kDepthwise: return "depthwise convolution";
+    case Op::kConvTranspose: return "transposed convolution";
+    case Op::kFullyConnected: return "fully connected";
+    case Op::kBatchMatmul: return "batch matmul";
+    case Op::kBinary: return "binary";
+    case Op::kUnary: return "unary";
+    case Op::kAveragePool: return "average pool";
+    case Op::kMaxPool: return "max pool";
+    case Op::kArgMaxPool: return "argmax pool";
+    case Op::kGlobalAverage: return "global average";
+    case Op::kSoftmax: return "softmax";
+    case Op::kConcat: return "concatenate";
+    case Op::kSlice: return "slice";
+    case Op::kReshape: return "reshape";
+    case Op::kTranspose: return "transpose";
+    case Op::kPad: return "pad";
+    case Op::kResizeBilinear: return "resize bilinear";
+    case Op::kConvert: return "convert";
+    case Op::kCopy: return "copy";
+  }
+  return "";
+}
+
+int32_t quantize_value(const Value& value, float real) noexcept {
+  const float low = value.dtype == DType::kUInt8 ? 0.0f : -128.0f, high = low + 255.0f;
+  const float integer = std::nearbyint(real / value.quantization.scale) + static_cast<float>(value.quantization.zero_point);
+  return static_cast<int32_t>(integer < low ? low : integer > high ? high : integer);
+}
+
+ValueId Graph::add_value(Value value) {
+  values.push_back(std::move(value));
+  return static_cast<ValueId>(values.size() - 1);
+}
+
+ValueId Graph::add_constant(DType dtype, const Shape& shape, std::shared_ptr<const void> owner, const void* data) {
+  Value value;
+  value.dtype = dtype;
+  value.shape = shape;
+  value.data = static_cast<const std::byte*>(data);
+  value.owner = std::move(owner);
+  return add_value(std::move(value));
+}
+
+std::vector<std::vector<uint32_t>> find_readers(const Graph& graph) {
+  std::vector<std::vector<uint32_t>> readers(graph.values.size());
+  for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ValueId input : graph.nodes[n].inputs) {
+      if (input != kNoValue) readers[input].push_back(n);
+    }
+    if (graph.nodes[n].post.residual != kNoValue) readers[graph.nodes[n].post.residual].push_back(n);
+  }
+  return readers;
+}
+
+std::vector<uint32_t> find_writers(const Graph& graph) {
+  std::vector<uint32_t> writers(graph.values.size(), kNoValue);
+  for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ValueId output : graph.nodes[n].outputs) writers[output] = n;
+  }
+  return writers;
+}
+
+}  // namespace enr::graph

@@ -1,0 +1,103 @@
+#include "graph/lowering.h"
+
+#include "base/thread_pool.h"
+
+namespace enr::graph {
+
+namespace {
+
+// The post of a node whose kernel does none of it, in place.
+struct PostStep : Step {
+  PostLoop post;
+  uint32_t out;
+  size_t rows, columns, stride;
+
+  void run(const Frame& frame) const noexcept override {
+    float* data = frame.out<float>(out);
+    if (stride == columns) {
+      parallel_ranges(rows * columns, 16384, [&](size_t begin, size_t end) { post.apply(data + begin, end - begin); });
+    } else {
+      for (size_t r = 0; r < rows; ++r) post.apply(data + r * stride, columns);
+    }
+  }
+};
+
+}  // namespace
+
+PostLoop::PostLoop(const Post& post) {
+  if (post.clamps()) {
+    clamp_ = kernels::activation_fn(kernels::Unary::kClamp);
+    clamp_params_.a = post.min;
+    clamp_params_.b = post.max;
+  }
+  if (post.activation) {
+    activation_ = kernels::activation_fn(post.activation->op);
+    activation_params_ = post.activation->params;
+  }
+}
+
+uint32_t Lowering::scratch(size_t size_bytes) {
+  scratches.push_back({size_bytes, current_node});
+  return static_cast<uint32_t>(graph.values.size() + scratches.size() - 1);
+}
+
+std::array<int64_t, kMaxRank> Lowering::strides(ValueId id) const {
+  std::array<int64_t, kMaxRank> strides{};
+  const Shape& s = shape(id);
+  int64_t stride = 1;
+  for (size_t d = s.rank(); d-- > 0;) {
+    strides[d] = stride;
+    stride = d + 1 == s.rank() ? static_cast<int64_t>(row_stride(id)) : stride * s[d];
+  }
+  return strides;
+}
+
+void Lowering::register_step(const Node& node, std::string name, std::unique_ptr<Step> step) {
+  step->name = std::move(name);
+  step->origin = node.origin;
+  step->shape = shape(node.outputs[0]);
+  steps.push_back(std::move(step));
+}
+
+WeightCache& Lowering::cache_of(ValueId id) const {
+  return value(id).owner != nullptr ? context.own_weights : context.weights;
+}
+
+void lower_post(Lowering& lowering, const Node& node, const Post& post) {
+  const Shape& shape = lowering.shape(node.outputs[0]);
+  if ((!post.clamps() && !post.activation) || shape.numel() == 0) return;
+  auto& step = lowering.add<PostStep>(node, "activation");
+  step.post = PostLoop(post);
+  step.out = node.outputs[0];
+  step.rows = static_cast<size_t>(shape.rows());
+  step.columns = shape.rank() == 0 ? 1 : static_cast<size_t>(shape.back());
+  step.stride = lowering.row_stride(node.outputs[0]);
+}
+
+void lower(Lowering& lowering, const Node& node) {
+  if (lowering.shape(node.outputs[0]).numel() == 0) return;
+  switch (node.op) {
+    case Op::kConv: return lower_conv(lowering, node);
+    case Op::kDepthwise: return lower_depthwise(lowering, node);
+    case Op::kConvTranspose: return lower_conv_transpose(lowering, node);
+    case Op::kFullyConnected: return lower_fully_connected(lowering, node);
+    case Op::kBatchMatmul: return lower_batch_matmul(lowering, node);
+    case Op::kBinary: return lower_binary(lowering, node);
+    case Op::kUnary: return lower_unary(lowering, node);
+    case Op::kAveragePool:
+    case Op::kMaxPool:
+    case Op::kArgMaxPool:
+    case Op::kGlobalAverage: return lower_pool(lowering, node);
+    case Op::kSoftmax: return lower_softmax(lowering, node);
+    case Op::kConcat: return lower_concat(lowering, node);
+    case Op::kTranspose:
+    case Op::kSlice: return lower_movement(lowering, node);
+    case Op::kPad: return lower_pad(lowering, node);
+    case Op::kResizeBilinear: return lower_resize(lowering, node);
+    case Op::kConvert: return lower_convert(lowering, node);
+    case Op::kReshape:
+    case Op::kCopy: return lower_copy(lowering, node);
+  }
+}
+
+}  // namespace enr::graph

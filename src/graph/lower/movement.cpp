@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "graph/lowering.h"
+#include "kernels/transpose/pad.h"
+#include "kernels/transpose/strided_copy.h"
+
+namespace enr::graph {
+
+namespace {
+
+// Elements move, strides in bytes.
+struct MoveStep : Step {
+  uint32_t in = 0, out = 0;
+  size_t in_offset = 0, out_offset = 0;
+  Shape sizes;
+  std::array<int64_t, kMaxRank> in_strides{}, out_strides{};
+  size_t element_size = 4;
+
+  void run(const Frame& frame) const noexcept override {
+    const size_t rank = sizes.rank();
+    kernels::strided_copy(frame.out<std::byte>(out) + out_offset, {out_strides.data(), rank},
+                          frame.in<std::byte>(in) + in_offset, {in_strides.data(), rank}, sizes.dims(), element_size);
+  }
+};
+
+std::array<int64_t, kMaxRank> byte_strides(const Lowering& lowering, ValueId id) {
+  auto strides = lowering.strides(id);
+  for (int64_t& stride : strides) stride *= static_cast<int64_t>(dtype_size(lowering.value(id).dtype));
+  return strides;
+}
+
+MoveStep& add_move(Lowering& lowering, const Node& node, ValueId in, std::string name) {
+  auto& step = lowering.add<MoveStep>(node, std::move(name));
+  step.in = in;
+  step.out = node.outputs[0];
+  step.element_size = dtype_size(lowering.value(in).dtype);
+  step.in_strides = byte_strides(lowering, in);
+  step.out_strides = byte_strides(lowering, step.out);
+  step.sizes = lowering.shape(step.out);
+  return step;
+}
+
+struct PadStep : Step {
+  uint32_t in = 0, out = 0;
+  Shape sizes, before, after;
+  uint32_t fill = 0;  // bits of the element
+  size_t element_size = 4;
+
+  void run(const Frame& frame) const noexcept override {
+    kernels::pad_constant(frame.out<void>(out), frame.in<void>(in), sizes.dims(), before.dims(), after.dims(), &fill,
+                          element_size);
+  }
+};
+
+}  // namespace
+
+void lower_movement(Lowering& lowering, const Node& node) {
+  const ValueId in = node.inputs[0];
+  if (node.op == Op::kTranspose) {
+    auto& step = add_move(lowering, node, in, "transpose");
+    const auto strides = step.in_strides;
+    const Shape& permutation = node.as<TransposeAttributes>().permutation;
+    for (size_t d = 0; d < permutation.rank(); ++d) step.in_strides[d] = strides[static_cast<size_t>(permutation[d])];
+    return;
+  }
+  auto& step = add_move(lowering, node, in, "slice");
+  const Shape& offsets = node.as<SliceAttributes>().offsets;
+  int64_t offset = 0;
+  for (size_t d = 0; d < offsets.rank(); ++d) {
+    offset += (offsets[d] < 0 ? offsets[d] + lowering.shape(in)[d] : offsets[d]) * step.in_strides[d];
+  }
+  step.in_offset = static_cast<size_t>(offset);
+}
+
+void lower_concat(Lowering& lowering, const Node& node) {
+  const ValueId out = node.outputs[0];
+  const size_t axis = node.as<ConcatAttributes>().axis;
+  const auto out_strides = byte_strides(lowering, out);
+  const auto& views = lowering.layouts.views;
+  size_t offset = 0;
+  for (const ValueId in : node.inputs) {
+    const size_t position = offset;
+    offset += lowering.dim(in, axis) * static_cast<size_t>(out_strides[axis]);
+    const bool in_place =
+        views[in].root == views[out].root && views[in].offset_bytes == views[out].offset_bytes + position;
+    if (in_place || lowering.shape(in).numel() == 0) continue;
+    auto& step = add_move(lowering, node, in, "concatenate");
+    step.sizes = lowering.shape(in);
+    step.out_offset = position;
+  }
+  lower_post(lowering, node, node.post);
+}
+
+void lower_copy(Lowering& lowering, const Node& node) {
+  const ValueId in = node.inputs[0], out = node.outputs[0];
+  if (lowering.value(in).dtype != lowering.value(out).dtype) return lower_convert(lowering, node);
+  // A reshape's input is dense unless it lies in a concatenation; its result may be anywhere.
+  if (lowering.shape(in) == lowering.shape(out)) {
+    add_move(lowering, node, in, "copy");
+  } else if (lowering.is_dense(in)) {
+    auto& step = add_move(lowering, node, in, "copy");
+    int64_t stride = static_cast<int64_t>(step.element_size);
+    for (size_t d = step.sizes.rank(); d-- > 0;) {
+      step.in_strides[d] = stride;
+      stride *= step.sizes[d];
+    }
+  } else {
+    auto& step = add_move(lowering, node, in, "copy");
+    step.sizes = lowering.shape(in);
+    int64_t stride = static_cast<int64_t>(step.element_size);
+    for (size_t d = step.sizes.rank(); d-- > 0;) {
+      step.out_strides[d] = stride;
+      stride *= step.sizes[d];
+    }
+  }
+}
+
+void lower_pad(Lowering& lowering, const Node& node) {
+  const auto& pad = node.as<PadAttributes>();
+  const Value& value = lowering.value(node.inputs[0]);
+  auto& step = lowering.add<PadStep>(node, "pad");
+  step.in = node.inputs[0];
+  step.out = node.outputs[0];
+  step.sizes = value.shape;
+  step.before = pad.before;
+  step.after = pad.after;
+  step.element_size = dtype_size(value.dtype);
+  switch (value.dtype) {
+    case DType::kFloat32: step.fill = std::bit_cast<uint32_t>(pad.value); break;
+    case DType::kFloat16: step.fill = half_bits(pad.value); break;
+    case DType::kBFloat16: step.fill = bfloat16_bits(pad.value); break;
+    default: step.fill = static_cast<uint8_t>(quantize_value(value, pad.value)); break;
+  }
+}
+
+}  // namespace enr::graph

@@ -1,0 +1,33 @@
+#pragma once
+
+// Rewrites that make a graph cheaper to run without changing what it computes.
+
+#include "graph/graph.h"
+
+namespace enr::graph {
+
+// Once per graph; everything here holds for all shapes the graph may get.
+void optimize(Graph& graph);
+
+// x * sigmoid(x) becomes silu(x), and the like.
+void merge_activations(Graph& graph);
+// Clamps and activations move into the node that computes their operand.
+void fuse_activations(Graph& graph);
+// A transpose of a transpose is one, and copies of copies none.
+void merge_transposes(Graph& graph);
+// Padding with zeros moves into the convolution behind it.
+void merge_padding(Graph& graph);
+// Nodes nobody needs go.
+void remove_dead_nodes(Graph& graph);
+
+// Once per plan: what depends on the shapes.
+
+// Transposes that move dims of size 1 only, and slices of everything, become reshapes.
+void simplify_movement(Graph& graph);
+// Additions of equal shapes move into the convolution or fully connected node that computes an operand.
+void fuse_residuals(Graph& graph);
+
+// Whether value and node are those of a plain float32 computation.
+bool is_float(const Graph& graph, const Node& node);
+
+}  // namespace enr::graph

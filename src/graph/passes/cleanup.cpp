@@ -1,0 +1,37 @@
+#include <algorithm>
+
+#include "graph/passes.h"
+
+namespace enr::graph {
+
+void remove_dead_nodes(Graph& graph) {
+  std::vector<bool> needed(graph.values.size(), false);
+  for (const ValueId id : graph.arguments) needed[id] = needed[id] || graph.values[id].is_output;
+  std::vector<Node> kept;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    Node& node = graph.nodes[n];
+    if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return needed[id]; })) continue;
+    for (const ValueId id : node.inputs) {
+      if (id != kNoValue) needed[id] = true;
+    }
+    if (node.post.residual != kNoValue) needed[node.post.residual] = true;
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph.nodes = std::move(kept);
+}
+
+bool is_float(const Graph& graph, const Node& node) {
+  return graph.values[node.inputs[0]].dtype == DType::kFloat32 && graph.values[node.outputs[0]].dtype == DType::kFloat32;
+}
+
+void optimize(Graph& graph) {
+  remove_dead_nodes(graph);
+  merge_transposes(graph);
+  merge_padding(graph);
+  merge_activations(graph);
+  fuse_activations(graph);
+  remove_dead_nodes(graph);
+}
+
+}  // namespace enr::graph

@@ -1,0 +1,55 @@
+#include "graph/passes.h"
+
+namespace enr::graph {
+
+namespace {
+
+bool takes_residual(const Graph& graph, const Node& node) {
+  return (node.op == Op::kConv || node.op == Op::kDepthwise || node.op == Op::kConvTranspose ||
+          node.op == Op::kFullyConnected) &&
+         node.post.is_empty() && is_float(graph, node) && graph.values[node.inputs[1]].dtype == DType::kFloat32;
+}
+
+}  // namespace
+
+void fuse_residuals(Graph& graph) {
+  const auto readers = find_readers(graph);
+  const auto writers = find_writers(graph);
+  std::vector<bool> gone(graph.nodes.size(), false);
+  for (Node& node : graph.nodes) {
+    if (node.op != Op::kBinary || node.as<BinaryAttributes>().op != kernels::Binary::kAdd || !is_float(graph, node)) continue;
+    if (!(graph.values[node.inputs[0]].shape == graph.values[node.inputs[1]].shape)) continue;
+    // Where both operands come from convolutions, the later one takes the other in.
+    ValueId host = kNoValue, other = kNoValue;
+    for (size_t side = 0; side < 2; ++side) {
+      const ValueId candidate = node.inputs[side];
+      const uint32_t writer = writers[candidate];
+      if (writer == kNoValue || readers[candidate].size() != 1 || graph.values[candidate].is_external() ||
+          gone[writer] || !takes_residual(graph, graph.nodes[writer])) {
+        continue;
+      }
+      if (host != kNoValue && writer < writers[host]) continue;
+      host = candidate;
+      other = node.inputs[1 - side];
+    }
+    if (host == kNoValue) continue;
+    // The convolution moves to the addition's place, where both its inputs and the other operand are known.
+    Node& writer = graph.nodes[writers[host]];
+    gone[writers[host]] = true;
+    const Post post = node.post;
+    const ValueId out = node.outputs[0];
+    node = writer;
+    node.post = post;
+    node.post.residual = other;
+    node.outputs[0] = out;
+  }
+  size_t kept = 0;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (gone[n]) continue;
+    if (kept != n) graph.nodes[kept] = std::move(graph.nodes[n]);
+    ++kept;
+  }
+  graph.nodes.resize(kept);
+}
+
+}  // namespace enr::graph
