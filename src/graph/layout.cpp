@@ -178,7 +178,7 @@ class LayoutChoice {
     for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
       const Node& node = graph.nodes[n];
       const ValueId out = node.outputs[0];
-      if (!is_free(out) || layouts.is_view(graph, node)) continue;
+      if (!is_free(out) || layouts.is_view(node)) continue;
       for (const ValueId in : candidates(node)) {
         if (in == kNoValue || last[views[in].root] != n || !can_replace(in, out)) continue;
         last[views[in].root] = last[out];
@@ -251,7 +251,7 @@ bool Layouts::is_dense(const Graph& graph, ValueId id) const noexcept {
          shape.rows() <= 1;
 }
 
-bool Layouts::is_view(const Graph& graph, const Node& node) const noexcept {
+bool Layouts::is_view(const Node& node) const noexcept {
   if (node.op != Op::kReshape && node.op != Op::kCopy && node.op != Op::kSlice) return false;
   return views[node.inputs[0]].root == views[node.outputs[0]].root;
 }

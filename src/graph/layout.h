@@ -28,7 +28,7 @@ struct Layouts {
   size_t row_stride(const Graph& graph, ValueId id) const noexcept;
   bool is_dense(const Graph& graph, ValueId id) const noexcept;
   // Whether the node computes nothing: its result is a view of its input, or its input was written into its result.
-  bool is_view(const Graph& graph, const Node& node) const noexcept;
+  bool is_view(const Node& node) const noexcept;
 };
 
 // The graph's shapes must be those of the plan.

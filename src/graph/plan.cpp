@@ -51,7 +51,7 @@ Plan::Plan(const Graph& source, std::span<const Shape> inputs, PlanContext& cont
   Lowering lowering(graph, layouts, context);
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
     lowering.current_node = n;
-    if (!layouts.is_view(graph, graph.nodes[n])) lower(lowering, graph.nodes[n]);
+    if (!layouts.is_view(graph.nodes[n])) lower(lowering, graph.nodes[n]);
   }
   steps_ = std::move(lowering.steps);
 
