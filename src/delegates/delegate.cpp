@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "delegates/xnnpack/backend.h"
+
 namespace enr::delegates {
 
 namespace {
@@ -11,7 +13,7 @@ struct Row {
   const Backend& (*backend)();
 };
 
-constexpr std::array<Row, 0> kBackends{};
+constexpr std::array kBackends{Row{"XnnpackBackend", xnnpack::backend}};
 
 }  // namespace
 

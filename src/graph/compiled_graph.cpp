@@ -56,7 +56,7 @@ const Plan& GraphRunner::prepare(std::span<const Shape> inputs) {
   return *plan_;
 }
 
-void GraphRunner::run(std::span<std::byte* const> arguments, StepTrace* trace) {
+void GraphRunner::run(std::span<std::byte* const> arguments, TraceSink* trace) {
   if (pointers_.empty() || !std::ranges::equal(arguments_, arguments)) {
     arguments_.assign(arguments.begin(), arguments.end());
     pointers_.clear();

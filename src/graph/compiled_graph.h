@@ -42,7 +42,7 @@ class GraphRunner {
   const Plan& prepare(std::span<const Shape> inputs);
 
   // `arguments`: an address for each of the graph's arguments, in order. After prepare.
-  void run(std::span<std::byte* const> arguments, StepTrace* trace = nullptr);
+  void run(std::span<std::byte* const> arguments, TraceSink* trace = nullptr);
 
   size_t workspace_bytes() const noexcept { return workspace_.size_bytes(); }
 

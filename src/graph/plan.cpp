@@ -1,6 +1,7 @@
 #include "graph/plan.h"
 
 #include <chrono>
+#include <cmath>
 
 #include "base/error.h"
 #include "graph/infer.h"
@@ -11,6 +12,11 @@
 namespace enr::graph {
 
 namespace {
+
+uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
 
 // When the values that share a root are first written and last read.
 std::vector<Block> find_lifetimes(const Graph& graph, const Layouts& layouts) {
@@ -93,16 +99,20 @@ Plan::Plan(const Graph& source, std::span<const Shape> inputs, PlanContext& cont
   }
 }
 
-void Plan::run(const Frame& frame, StepTrace* trace) const {
+void Plan::run(const Frame& frame, TraceSink* trace) const {
   if (trace == nullptr) {
     for (const auto& step : steps_) step->run(frame);
     return;
   }
   for (const auto& step : steps_) {
-    const auto begin = std::chrono::steady_clock::now();
+    const uint64_t start = now_ns();
     step->run(frame);
-    const auto time = std::chrono::steady_clock::now() - begin;
-    trace->step(*step, static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()));
+    const uint64_t duration = now_ns() - start;
+    std::string detail = concat("node ", step->origin, ' ', step->shape.dims());
+    if (step->operations > 0 && duration > 0) {
+      detail += concat(' ', std::lround(step->operations / static_cast<double>(duration)), " GFLOP/s");
+    }
+    trace->record({"step", step->name, -1, start, duration, std::move(detail)});
   }
 }
 

@@ -2,13 +2,14 @@
 
 // A graph made ready to run for one set of input shapes: steps, and where each value lies. Immutable.
 
+#include <map>
 #include <memory>
 #include <mutex>
-#include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/trace.h"
 #include "base/weight_cache.h"
 #include "graph/graph.h"
 #include "graph/step.h"
@@ -49,7 +50,7 @@ class Plan {
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
 
   // `frame` holds an address for each location.
-  void run(const Frame& frame, StepTrace* trace) const;
+  void run(const Frame& frame, TraceSink* trace) const;
 
  private:
   std::vector<Shape> inputs_, outputs_;

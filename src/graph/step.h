@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "graph/shape.h"
@@ -36,13 +35,6 @@ class Step {
   uint32_t origin = 0;
   Shape shape;           // of the result
   double operations = 0;  // additions and multiplications
-};
-
-// Receives every step of a run.
-class StepTrace {
- public:
-  virtual ~StepTrace() = default;
-  virtual void step(const Step& step, uint64_t time_ns) = 0;
 };
 
 }  // namespace enr::graph

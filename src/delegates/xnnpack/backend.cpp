@@ -1,0 +1,157 @@
+#include "delegates/xnnpack/backend.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "delegates/xnnpack/payload.h"
+#include "delegates/xnnpack/translate.h"
+#include "graph/compiled_graph.h"
+
+namespace enr::delegates::xnnpack {
+
+namespace {
+
+using graph::Shape;
+
+bool accepts(const graph::Value& value, DType dtype) {
+  switch (value.dtype) {
+    case DType::kInt8: return dtype == DType::kInt8 || dtype == DType::kQInt8;
+    case DType::kUInt8: return dtype == DType::kUInt8 || dtype == DType::kQUInt8;
+    // Indices of argmax pooling are 32 bits wide in the graph; the program asks for PyTorch's 64.
+    case DType::kInt32: return dtype == DType::kInt32 || (value.is_output && dtype == DType::kInt64);
+    default: return dtype == value.dtype;
+  }
+}
+
+// The tensor's sizes in memory order. A scalar is one dim of 1 in payloads.
+Shape memory_shape(const Tensor& tensor, const graph::Value& value) {
+  if (tensor.rank == 0 && value.shape.rank() == 1) return {1};
+  Shape shape;
+  for (const uint8_t dim : tensor.dim_order()) shape.push_back(tensor.size(dim));
+  return shape;
+}
+
+void resize_output(Tensor& tensor, const Shape& shape, OpContext& context) {
+  if (tensor.rank == 0) return;
+  std::array<int64_t, enr::kMaxRank> sizes{};
+  for (size_t i = 0; i < tensor.rank; ++i) sizes[tensor.dim_order()[i]] = shape[i];
+  if (!std::equal(tensor.sizes().begin(), tensor.sizes().end(), sizes.begin())) {
+    context.resize(tensor, Sizes(sizes.data(), tensor.rank), "output");
+  }
+}
+
+void widen_indices(const Tensor& tensor) {
+  const auto* narrow = reinterpret_cast<const int32_t*>(tensor.data);
+  auto* wide = reinterpret_cast<int64_t*>(tensor.data);
+  for (int64_t i = tensor.numel(); i-- > 0;) {
+    const int64_t index = narrow[i];
+    wide[i] = index;
+  }
+}
+
+class Compiled;
+
+class Instance : public DelegateInstance {
+ public:
+  explicit Instance(std::shared_ptr<const graph::CompiledGraph> compiled)
+      : compiled_(std::move(compiled)), runner_(compiled_) {
+    const graph::Graph& graph = compiled_->graph();
+    for (const graph::ValueId id : graph.arguments) {
+      if (graph.values[id].is_input) ++input_count_;
+    }
+    inputs_.resize(input_count_);
+    addresses_.resize(graph.arguments.size());
+  }
+
+  void run(std::span<Tensor* const> arguments, OpContext& context, TraceSink* trace) override {
+    check(arguments);
+    const graph::Plan& plan = runner_.prepare(inputs_);
+    for (size_t i = input_count_; i < arguments.size(); ++i) {
+      resize_output(*arguments[i], plan.outputs()[i - input_count_], context);
+    }
+    for (size_t i = 0; i < arguments.size(); ++i) addresses_[i] = arguments[i]->data;
+    runner_.run(addresses_, trace);
+    for (size_t i = input_count_; i < arguments.size(); ++i) {
+      if (arguments[i]->dtype == DType::kInt64) widen_indices(*arguments[i]);
+    }
+  }
+
+  size_t workspace_bytes() const noexcept override { return runner_.workspace_bytes(); }
+
+ private:
+  void check(std::span<Tensor* const> arguments) {
+    const graph::Graph& graph = compiled_->graph();
+    if (arguments.size() != graph.arguments.size()) {
+      fail_execution(arguments.size(), " arguments, expected ", graph.arguments.size());
+    }
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Tensor& tensor = *arguments[i];
+      const graph::Value& value = graph.values[graph.arguments[i]];
+      if (!accepts(value, tensor.dtype)) {
+        fail_execution("argument ", i, " is ", dtype_name(tensor.dtype), ", expected ", dtype_name(value.dtype));
+      }
+      const size_t rank = value.shape.rank();
+      if (tensor.rank != rank && !(tensor.rank == 0 && rank == 1)) {
+        fail_execution("argument ", i, " has ", +tensor.rank, " dims, expected ", rank);
+      }
+      if (i < input_count_) inputs_[i] = memory_shape(tensor, value);
+    }
+  }
+
+  std::shared_ptr<const graph::CompiledGraph> compiled_;
+  graph::GraphRunner runner_;
+  size_t input_count_ = 0;
+  std::vector<Shape> inputs_;
+  std::vector<std::byte*> addresses_;
+};
+
+class Compiled : public CompiledDelegate {
+ public:
+  Compiled(const program::Program& program, const program::Delegate& delegate, WeightCache& weights)
+      : payload_(decode_payload(
+            delegate.processed, [&](std::string_view key) { return program.find_named_data(key); }, delegate.id)) {
+    for (const uint32_t id : payload_.externals) {
+      const Value& value = payload_.values[id];
+      if (value.is_external_input && value.is_external_output) {
+        fail_load("value ", id, " is both input and output, expected one of them");
+      }
+      if (value.is_external_input && output_count_ != 0) {
+        fail_load("input value ", id, " has external id ", value.external_id, " behind an output's, expected it before");
+      }
+      ++(value.is_external_input ? input_count_ : output_count_);
+    }
+    try {
+      compiled_ = std::make_shared<const graph::CompiledGraph>(translate(payload_), weights);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::kProgramLoad, error.what());
+    }
+  }
+
+  size_t input_count() const noexcept override { return input_count_; }
+  size_t output_count() const noexcept override { return output_count_; }
+  std::unique_ptr<DelegateInstance> instantiate() const override { return std::make_unique<Instance>(compiled_); }
+
+ private:
+  Payload payload_;  // holds the graph's constants
+  std::shared_ptr<const graph::CompiledGraph> compiled_;
+  size_t input_count_ = 0, output_count_ = 0;
+};
+
+class XnnpackBackend : public Backend {
+ public:
+  std::shared_ptr<const CompiledDelegate> compile(const program::Program& program, const program::Delegate& delegate,
+                                                  WeightCache& weights) const override {
+    return std::make_shared<const Compiled>(program, delegate, weights);
+  }
+};
+
+}  // namespace
+
+const Backend& backend() {
+  static const XnnpackBackend instance;
+  return instance;
+}
+
+}  // namespace enr::delegates::xnnpack
