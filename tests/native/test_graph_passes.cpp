@@ -1,0 +1,235 @@
+// What passes and layouts make of a graph: which steps are left, and that results stay the same.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "graph/layout.h"
+#include "graph_reference.h"
+
+using namespace enr::graph;
+using namespace enr::graph::test;
+using enr::kernels::Binary;
+using enr::kernels::Unary;
+using Names = std::vector<std::string>;
+
+namespace {
+
+WindowAttributes window(uint32_t kernel, uint32_t stride = 1) {
+  WindowAttributes w;
+  w.kernel_height = w.kernel_width = kernel;
+  w.stride_height = w.stride_width = stride;
+  w.pad_top = w.pad_left = w.pad_bottom = w.pad_right = kernel / 2;
+  return w;
+}
+
+size_t count(const Names& names, const std::string& name) {
+  return static_cast<size_t>(std::count(names.begin(), names.end(), name));
+}
+
+}  // namespace
+
+TEST_CASE("graph passes: activations move into the node before them") {
+  for (const Unary op : {Unary::kRelu, Unary::kHardSwish, Unary::kGelu, Unary::kSigmoid, Unary::kTanh}) {
+    Builder b;
+    const ValueId in = b.input({1, 6, 6, 8});
+    b.output(b.unary(op, b.conv(in, 12, window(3))));
+    b.output(b.unary(op, b.conv(in, 12, window(1))));
+    b.output(b.unary(op, b.depthwise(in, window(3))));
+    b.output(b.unary(op, b.linear(in, 9)));
+    b.output(b.unary(op, b.binary(Binary::kAdd, in, in)));
+    CHECK(check_graph(b.finish()).size() == 5);
+  }
+  Builder silu;
+  const ValueId x = silu.conv(silu.input({1, 5, 5, 4}), 6, window(3));
+  silu.output(silu.binary(Binary::kMul, x, silu.unary(Unary::kSigmoid, x)));
+  CHECK(check_graph(silu.finish()).size() == 1);
+
+  Builder both;  // an activation behind a clamp, and clamps of clamps
+  ValueId y = both.linear(both.input({3, 8}), 16);
+  y = both.unary(Unary::kClamp, both.unary(Unary::kClamp, y, -1, 0.5), -0.25, 3);
+  both.output(both.unary(Unary::kExp, y));
+  CHECK(check_graph(both.finish()).size() == 1);
+}
+
+TEST_CASE("graph passes: values that others need stay") {
+  Builder b;
+  const ValueId x = b.linear(b.input({3, 8}), 16);
+  b.output(b.unary(Unary::kRelu, x));
+  b.output(b.unary(Unary::kExp, x));
+  CHECK(check_graph(b.finish()).size() == 3);
+  Builder c;
+  const ValueId y = c.linear(c.input({3, 8}), 16);
+  c.output(y);
+  c.output(c.unary(Unary::kRelu, y));
+  CHECK(check_graph(c.finish()).size() == 2);
+}
+
+TEST_CASE("graph passes: additions move into convolutions") {
+  for (const bool swapped : {false, true}) {
+    Builder b;
+    const ValueId in = b.input({1, 6, 6, 8});
+    const ValueId x = b.conv(in, 8, window(3));
+    b.output(b.unary(Unary::kRelu, swapped ? b.binary(Binary::kAdd, in, x) : b.binary(Binary::kAdd, x, in)));
+    CHECK(check_graph(b.finish()).size() == 1);
+  }
+  Builder two;  // a down-sampled shortcut, computed after the main path
+  const ValueId in = two.input({1, 8, 8, 4});
+  const ValueId main = two.conv(in, 6, window(3, 2)), shortcut = two.conv(in, 6, window(1, 2));
+  two.output(two.unary(Unary::kRelu, two.binary(Binary::kAdd, main, shortcut)));
+  CHECK(check_graph(two.finish()).size() == 2);
+
+  Builder broadcast;
+  broadcast.output(broadcast.binary(Binary::kAdd, broadcast.linear(broadcast.input({3, 8}), 8), broadcast.input({1, 8})));
+  CHECK(check_graph(broadcast.finish()).size() == 2);
+
+  Builder activated;  // the sum is not inside of the activation
+  const ValueId y = activated.input({4, 8});
+  activated.output(activated.binary(Binary::kAdd, activated.unary(Unary::kRelu, activated.linear(y, 8)), y));
+  CHECK(check_graph(activated.finish()).size() == 2);
+}
+
+TEST_CASE("graph passes: an addition that broadcasts for one shape only") {
+  Builder b;
+  const ValueId x = b.input({4, 8}), y = b.input({4, 8});
+  b.output(b.binary(Binary::kAdd, b.linear(x, 8), y));
+  const Graph graph = b.finish();
+  CHECK(check_graph(graph).size() == 1);
+  CHECK(check_graph(graph, {{3, 8}, {1, 8}}).size() == 2);
+  CHECK(check_graph(graph, {{1, 8}, {5, 8}}).size() == 2);
+}
+
+TEST_CASE("graph passes: transposes cancel and merge") {
+  Builder b;
+  const ValueId in = b.input({2, 3, 4, 5});
+  b.output(b.unary(Unary::kNeg, b.transpose(b.transpose(in, {0, 2, 3, 1}), {0, 3, 1, 2})));
+  CHECK(check_graph(b.finish()) == Names{"Neg"});
+  Builder three;
+  ValueId x = three.input({1, 3, 6, 4});
+  for (const Shape& p : {Shape{2, 0, 1, 3}, Shape{1, 2, 0, 3}, Shape{0, 2, 1, 3}}) x = three.transpose(x, p);
+  three.output(three.unary(Unary::kNeg, x));
+  CHECK(count(check_graph(three.finish()), "transpose") <= 1);
+  Builder ones;
+  ones.output(ones.linear(ones.reshape(ones.transpose(ones.unary(Unary::kNeg, ones.input({1, 1, 1, 12})), {0, 3, 1, 2}), {1, 12}), 5));
+  CHECK(check_graph(ones.finish()).size() == 2);
+}
+
+TEST_CASE("graph passes: zero padding moves into the convolution") {
+  Builder b;
+  const PadAttributes pad{{0, 1, 2, 0}, {0, 2, 1, 0}, 0.0f};
+  b.output(b.conv(b.node(Op::kPad, {b.input({1, 6, 6, 4})}, pad), 5, window(3)));
+  CHECK(check_graph(b.finish()).size() == 1);
+  Builder other;
+  const PadAttributes ones{{0, 1, 1, 0}, {0, 1, 1, 0}, 1.0f};
+  other.output(other.conv(other.node(Op::kPad, {other.input({1, 6, 6, 4})}, ones), 5, window(3)));
+  CHECK(check_graph(other.finish()).size() == 2);
+}
+
+TEST_CASE("graph layout: producers write into concatenations") {
+  Builder b;
+  const ValueId in = b.input({1, 6, 6, 4});
+  const ValueId x = b.conv(in, 8, window(3)), y = b.conv(in, 4, window(1));
+  const ValueId joined = b.concat({x, y}, 3);
+  b.output(b.conv(joined, 5, window(3)));
+  b.output(b.node(Op::kMaxPool, {x}, window(2, 2)));  // x is read where it lies
+  CHECK(count(check_graph(b.finish()), "concatenate") == 0);
+
+  Builder nested;
+  const ValueId source = nested.input({1, 4, 4, 3});
+  const ValueId inner = nested.concat({nested.conv(source, 4, window(1)), nested.conv(source, 5, window(1))}, 3);
+  nested.output(nested.concat({inner, nested.conv(source, 2, window(3))}, 3));
+  CHECK(count(check_graph(nested.finish()), "concatenate") <= 1);
+
+  Builder twice;
+  const ValueId once = twice.conv(twice.input({1, 4, 4, 3}), 4, window(1));
+  twice.output(twice.concat({once, once}, 3));
+  check_graph(twice.finish());
+
+  Builder rows;  // along the outermost dim that is not 1, any producer fits
+  const ValueId row = rows.input({1, 3, 8});
+  rows.output(rows.concat({rows.node(Op::kSoftmax, {row}), row}, 1));
+  CHECK(count(check_graph(rows.finish()), "concatenate") == 1);
+}
+
+TEST_CASE("graph layout: views of inputs, outputs and each other") {
+  Builder b;
+  const ValueId in = b.input({2, 12});
+  const ValueId view = b.reshape(in, {2, 3, 4});
+  b.output(view);
+  b.output(b.reshape(view, {24}));
+  b.output(b.reshape(b.unary(Unary::kNeg, view), {4, 6}));
+  check_graph(b.finish(), 0.0f);
+
+  Builder outputs;  // one value under two shapes, both outputs
+  const ValueId x = outputs.unary(Unary::kNeg, outputs.input({6}));
+  outputs.output(x);
+  outputs.output(outputs.reshape(x, {2, 3}));
+  outputs.output(outputs.reshape(x, {3, 2}));
+  check_graph(outputs.finish(), 0.0f);
+
+  Builder slices;
+  const ValueId wide = slices.unary(Unary::kExp, slices.input({3, 4, 10}));
+  const ValueId left = slices.slice(wide, {0, 0, 0}, {3, 4, 6}), right = slices.slice(wide, {0, 0, 6}, {3, 4, 4});
+  slices.output(slices.unary(Unary::kNeg, left));
+  slices.output(slices.linear(right, 3));
+  slices.output(slices.concat({right, left}, 2));
+  check_graph(slices.finish());
+}
+
+TEST_CASE("graph layout: results that replace operands spare the ones still needed") {
+  Builder b;
+  ValueId x = b.unary(Unary::kNeg, b.input({50}));
+  ValueId y = b.unary(Unary::kExp, x);
+  const ValueId view = b.reshape(x, {5, 10});
+  y = b.binary(Binary::kMul, y, x);
+  y = b.binary(Binary::kAdd, y, y);
+  b.output(b.node(Op::kSoftmax, {view}));
+  b.output(b.unary(Unary::kNeg, y));
+  check_graph(b.finish());
+
+  Builder residual;  // the convolution may write over the residual only if it is its last use
+  const ValueId in = residual.unary(Unary::kNeg, residual.input({1, 5, 5, 6}));
+  const ValueId first = residual.binary(Binary::kAdd, residual.conv(in, 6, window(3)), in);
+  residual.output(residual.binary(Binary::kAdd, residual.conv(first, 6, window(1)), first));
+  residual.output(residual.unary(Unary::kExp, first));
+  check_graph(residual.finish());
+}
+
+TEST_CASE("graph layout: blocks that live together do not overlap") {
+  std::vector<Block> blocks;
+  for (uint32_t i = 0; i < 60; ++i) blocks.push_back({100 + (i * 7919) % 5000, i % 17, i % 17 + (i * 31) % 9, 0});
+  const size_t total = place_blocks(blocks);
+  for (size_t a = 0; a < blocks.size(); ++a) {
+    CHECK(blocks[a].offset % 64 == 0);
+    CHECK(blocks[a].offset + blocks[a].size_bytes <= total);
+    for (size_t b = 0; b < a; ++b) {
+      if (blocks[a].last < blocks[b].first || blocks[b].last < blocks[a].first) continue;
+      CHECK((blocks[a].offset + blocks[a].size_bytes <= blocks[b].offset ||
+             blocks[b].offset + blocks[b].size_bytes <= blocks[a].offset));
+    }
+  }
+}
+
+TEST_CASE("graph plans: other shapes, small after large and large after small") {
+  Builder b;
+  const ValueId x = b.input({8, 6, 6, 3});
+  const ValueId features = b.unary(Unary::kRelu, b.conv(x, 8, window(3, 2)));
+  const ValueId mean = b.node(Op::kGlobalAverage, {features}, GlobalAverageAttributes{true});
+  const ValueId flat = b.node(Op::kReshape, {b.binary(Binary::kMul, features, mean)}, ReshapeAttributes{{0, 72}, 0});
+  b.output(b.linear(flat, 4));
+  const Graph graph = b.finish();
+  Runner runner(graph);
+  for (const int64_t batch : {8, 1, 0, 7, 8, 2, 1}) {
+    const Shape shape{batch, 6, 6, 3};
+    const Floats input = random_floats(static_cast<size_t>(shape.numel()), static_cast<uint32_t>(batch));
+    const RunResult got = runner.run({shape}, {input});
+    const auto expected = interpret(graph, {shape}, {input});
+    CHECK(got.shapes[0] == Shape{batch, 4});
+    REQUIRE(got.outputs[0].size() == expected[0].size());
+    for (size_t i = 0; i < expected[0].size(); ++i) CHECK(got.outputs[0][i] == doctest::Approx(expected[0][i]).epsilon(1e-4));
+  }
+  CHECK_THROWS(runner.run({{2, 6, 6, 4}}, {random_floats(288, 1)}));
+  const Floats again = random_floats(108, 3);
+  CHECK(runner.run({{1, 6, 6, 3}}, {again}).outputs[0][0] ==
+        doctest::Approx(interpret(graph, {{1, 6, 6, 3}}, {again})[0][0]).epsilon(1e-4));
+}
