@@ -149,10 +149,12 @@ void bench(const Options& options) {
   }
   std::sort(times.begin(), times.end());
   const executor::MemoryReport memory = method->memory();
-  std::printf("%s %s threads %zu: median %.4f ms, min %.4f ms; load %.2f ms, first %.2f ms; packed %.2f MB, workspace %.2f MB\n",
-              options.path.substr(options.path.rfind('/') + 1).c_str(), std::string(isa_name(active_isa())).c_str(),
-              num_threads(), times[times.size() / 2], times.front(), load_ms, first_ms,
-              static_cast<double>(memory.packed_bytes) * 1e-6, static_cast<double>(memory.workspace_bytes) * 1e-6);
+  std::printf(
+      "%s %s threads %zu: median %.4f ms, min %.4f ms; load %.2f ms, first %.2f ms; packed %.2f MB, workspace %.2f "
+      "MB\n",
+      options.path.substr(options.path.rfind('/') + 1).c_str(), std::string(isa_name(active_isa())).c_str(),
+      num_threads(), times[times.size() / 2], times.front(), load_ms, first_ms,
+      static_cast<double>(memory.packed_bytes) * 1e-6, static_cast<double>(memory.workspace_bytes) * 1e-6);
   if (!options.profile) return;
   Profile profile;
   method->set_trace(&profile);

@@ -21,7 +21,8 @@ std::vector<Shape> declared_inputs(const Graph& graph) {
 
 }  // namespace
 
-CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights) : graph_(std::move(graph)), context_{weights, {}, {}, {}} {
+CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights)
+    : graph_(std::move(graph)), context_{weights, {}, {}, {}} {
   optimize(graph_);
   plans_.push_back(std::make_shared<const Plan>(graph_, declared_inputs(graph_), context_));
 }
@@ -63,11 +64,18 @@ void GraphRunner::run(std::span<std::byte* const> arguments, TraceSink* trace) {
     for (const Location& location : plan_->locations()) {
       std::byte* address = nullptr;
       switch (location.base) {
-        case Location::Base::kUnused: break;
+        case Location::Base::kUnused:
+          break;
         // Steps only read constants; the frame has one kind of pointer for all.
-        case Location::Base::kConstant: address = const_cast<std::byte*>(location.constant); break;
-        case Location::Base::kWorkspace: address = workspace_.data() + location.offset; break;
-        case Location::Base::kArgument: address = arguments[location.argument] + location.offset; break;
+        case Location::Base::kConstant:
+          address = const_cast<std::byte*>(location.constant);
+          break;
+        case Location::Base::kWorkspace:
+          address = workspace_.data() + location.offset;
+          break;
+        case Location::Base::kArgument:
+          address = arguments[location.argument] + location.offset;
+          break;
       }
       pointers_.push_back(address);
     }

@@ -18,13 +18,14 @@ namespace enr::graph {
 
 class CompiledGraph {
  public:
-  // Plans for the shapes the graph declares, so that what does not fit together fails here. `weights` must outlive this.
+  // Plans for the shapes the graph declares, so that what does not fit together fails here. `weights` must outlive
+  // this.
   CompiledGraph(Graph graph, WeightCache& weights);
 
   const Graph& graph() const noexcept { return graph_; }
 
-  // The plan for these input shapes, made if it is not among the ones used last. Thread-safe; throws fail_execution where
-  // the shapes do not fit.
+  // The plan for these input shapes, made if it is not among the ones used last. Thread-safe; throws fail_execution
+  // where the shapes do not fit.
   std::shared_ptr<const Plan> plan_for(std::span<const Shape> inputs) const;
 
  private:

@@ -7,33 +7,54 @@ namespace enr::graph {
 
 const char* op_name(Op op) noexcept {
   switch (op) {
-    case Op::kConv: return "convolution";
-    case Op::kDepthwise: return "depthwise convolution";
-    case Op::kConvTranspose: return "transposed convolution";
-    case Op::kFullyConnected: return "fully connected";
-    case Op::kBatchMatmul: return "batch matmul";
-    case Op::kBinary: return "binary";
-    case Op::kUnary: return "unary";
-    case Op::kAveragePool: return "average pool";
-    case Op::kMaxPool: return "max pool";
-    case Op::kArgMaxPool: return "argmax pool";
-    case Op::kGlobalAverage: return "global average";
-    case Op::kSoftmax: return "softmax";
-    case Op::kConcat: return "concatenate";
-    case Op::kSlice: return "slice";
-    case Op::kReshape: return "reshape";
-    case Op::kTranspose: return "transpose";
-    case Op::kPad: return "pad";
-    case Op::kResizeBilinear: return "resize bilinear";
-    case Op::kConvert: return "convert";
-    case Op::kCopy: return "copy";
+    case Op::kConv:
+      return "convolution";
+    case Op::kDepthwise:
+      return "depthwise convolution";
+    case Op::kConvTranspose:
+      return "transposed convolution";
+    case Op::kFullyConnected:
+      return "fully connected";
+    case Op::kBatchMatmul:
+      return "batch matmul";
+    case Op::kBinary:
+      return "binary";
+    case Op::kUnary:
+      return "unary";
+    case Op::kAveragePool:
+      return "average pool";
+    case Op::kMaxPool:
+      return "max pool";
+    case Op::kArgMaxPool:
+      return "argmax pool";
+    case Op::kGlobalAverage:
+      return "global average";
+    case Op::kSoftmax:
+      return "softmax";
+    case Op::kConcat:
+      return "concatenate";
+    case Op::kSlice:
+      return "slice";
+    case Op::kReshape:
+      return "reshape";
+    case Op::kTranspose:
+      return "transpose";
+    case Op::kPad:
+      return "pad";
+    case Op::kResizeBilinear:
+      return "resize bilinear";
+    case Op::kConvert:
+      return "convert";
+    case Op::kCopy:
+      return "copy";
   }
   return "";
 }
 
 int32_t quantize_value(const Value& value, float real) noexcept {
   const float low = value.dtype == DType::kUInt8 ? 0.0f : -128.0f, high = low + 255.0f;
-  const float integer = std::nearbyint(real / value.quantization.scale) + static_cast<float>(value.quantization.zero_point);
+  const float integer =
+      std::nearbyint(real / value.quantization.scale) + static_cast<float>(value.quantization.zero_point);
   return static_cast<int32_t>(integer < low ? low : integer > high ? high : integer);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// A tensor graph to be compiled: what is computed, not how. Independent of where it came from. Shapes are in memory order
-// (images are NHWC) and are bounds where they may change from call to call.
+// A tensor graph to be compiled: what is computed, not how. Independent of where it came from. Shapes are in memory
+// order (images are NHWC) and are bounds where they may change from call to call.
 
 #include <cstdint>
 #include <limits>
@@ -42,9 +42,9 @@ struct Value {
   DType dtype = DType::kFloat32;  // kQUInt4x2: two values a byte, the even one in the low nibble, rows padded to bytes
   Shape shape;
   Quantization quantization;
-  const std::byte* data = nullptr;  // a constant's elements
+  const std::byte* data = nullptr;    // a constant's elements
   std::shared_ptr<const void> owner;  // keeps data that a pass made
-  uint32_t argument = kNoValue;     // which argument of the call this is
+  uint32_t argument = kNoValue;       // which argument of the call this is
   bool is_input = false;
   bool is_output = false;
 
@@ -123,11 +123,11 @@ struct GlobalAverageAttributes {
   bool keep_dims = true;
 };
 using Attributes = std::variant<std::monostate, WindowAttributes, MatmulAttributes, BinaryAttributes, UnaryAttributes,
-                                ConcatAttributes, SliceAttributes, ReshapeAttributes, TransposeAttributes, PadAttributes,
-                                ResizeAttributes, GlobalAverageAttributes>;
+                                ConcatAttributes, SliceAttributes, ReshapeAttributes, TransposeAttributes,
+                                PadAttributes, ResizeAttributes, GlobalAverageAttributes>;
 
-// What is done to a node's result: residual added, then clamped, then the activation. Every node can have a clamp and an
-// activation, only convolutions and fully connected nodes a residual.
+// What is done to a node's result: residual added, then clamped, then the activation. Every node can have a clamp and
+// an activation, only convolutions and fully connected nodes a residual.
 struct Post {
   ValueId residual = kNoValue;
   float residual_scale = 1.0f;

@@ -75,11 +75,11 @@ Shape infer_convolution(const Node& node, const Shape& in, const Shape& filter) 
     const int64_t full = (size - 1) * stride + int64_t{kernel - 1} * dilation + 1 + adjustment;
     return size == 0 || full < pads ? 0 : full - pads;
   };
-  return {in[0],
-          extent(in[1], w.stride_height, w.kernel_height, w.dilation_height, w.adjustment_height,
-                 w.pad_top + w.pad_bottom),
-          extent(in[2], w.stride_width, w.kernel_width, w.dilation_width, w.adjustment_width, w.pad_left + w.pad_right),
-          filter[0]};
+  return {
+      in[0],
+      extent(in[1], w.stride_height, w.kernel_height, w.dilation_height, w.adjustment_height, w.pad_top + w.pad_bottom),
+      extent(in[2], w.stride_width, w.kernel_width, w.dilation_width, w.adjustment_width, w.pad_left + w.pad_right),
+      filter[0]};
 }
 
 Shape infer_fully_connected(const Node& node, const Shape& in, const Shape& filter) {
@@ -95,7 +95,8 @@ Shape infer_fully_connected(const Node& node, const Shape& in, const Shape& filt
 }
 
 Shape infer_batch_matmul(const Node& node, const Shape& a, const Shape& b) {
-  if (a.rank() < 2 || b.rank() < 2) fail_node(node, "shapes ", a.dims(), " and ", b.dims(), ", expected 2 dims or more");
+  if (a.rank() < 2 || b.rank() < 2)
+    fail_node(node, "shapes ", a.dims(), " and ", b.dims(), ", expected 2 dims or more");
   const bool transposed = node.as<MatmulAttributes>().transposed;
   const int64_t k = b[b.rank() - (transposed ? 1 : 2)], n = b[b.rank() - (transposed ? 2 : 1)];
   if (a.back() != k) fail_node(node, "shapes ", a.dims(), " and ", b.dims(), " do not multiply");
@@ -181,33 +182,47 @@ Shape infer_result(const Graph& graph, const Node& node) {
   switch (node.op) {
     case Op::kConv:
     case Op::kDepthwise:
-    case Op::kConvTranspose: return infer_convolution(node, in, second());
-    case Op::kFullyConnected: return infer_fully_connected(node, in, second());
-    case Op::kBatchMatmul: return infer_batch_matmul(node, in, second());
-    case Op::kBinary: return broadcast(node, in, second());
+    case Op::kConvTranspose:
+      return infer_convolution(node, in, second());
+    case Op::kFullyConnected:
+      return infer_fully_connected(node, in, second());
+    case Op::kBatchMatmul:
+      return infer_batch_matmul(node, in, second());
+    case Op::kBinary:
+      return broadcast(node, in, second());
     case Op::kAveragePool:
-    case Op::kMaxPool: check_rank(node, "input", in, 4); return infer_window(node, in, in[3]);
-    case Op::kArgMaxPool: return infer_argmax_pool(node, in);
+    case Op::kMaxPool:
+      check_rank(node, "input", in, 4);
+      return infer_window(node, in, in[3]);
+    case Op::kArgMaxPool:
+      return infer_argmax_pool(node, in);
     case Op::kGlobalAverage:
       check_rank(node, "input", in, 4);
       return node.as<GlobalAverageAttributes>().keep_dims ? Shape{in[0], 1, 1, in[3]} : Shape{in[0], in[3]};
     case Op::kSoftmax:
       if (in.rank() == 0) fail_node(node, "input is a scalar, expected 1 dim or more");
       return in;
-    case Op::kConcat: return infer_concat(graph, node);
-    case Op::kSlice: return infer_slice(node, in);
-    case Op::kReshape: return infer_reshape(node, in);
-    case Op::kTranspose: return infer_transpose(node, in);
-    case Op::kPad: return infer_pad(node, in);
+    case Op::kConcat:
+      return infer_concat(graph, node);
+    case Op::kSlice:
+      return infer_slice(node, in);
+    case Op::kReshape:
+      return infer_reshape(node, in);
+    case Op::kTranspose:
+      return infer_transpose(node, in);
+    case Op::kPad:
+      return infer_pad(node, in);
     case Op::kResizeBilinear: {
       check_rank(node, "input", in, 4);
       const auto& resize = node.as<ResizeAttributes>();
-      if ((in[1] == 0 || in[2] == 0) && in[0] != 0 && in[3] != 0) fail_node(node, "input of shape ", in.dims(), " is empty");
+      if ((in[1] == 0 || in[2] == 0) && in[0] != 0 && in[3] != 0)
+        fail_node(node, "input of shape ", in.dims(), " is empty");
       return {in[0], resize.height, resize.width, in[3]};
     }
     case Op::kUnary:
     case Op::kConvert:
-    case Op::kCopy: return in;
+    case Op::kCopy:
+      return in;
   }
   return in;
 }

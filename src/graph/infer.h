@@ -6,7 +6,8 @@
 
 namespace enr::graph {
 
-// Sets the shapes of the node's outputs. Throws (fail_execution) where the inputs' shapes do not fit the node or each other.
+// Sets the shapes of the node's outputs. Throws (fail_execution) where the inputs' shapes do not fit the node or each
+// other.
 void infer_shapes(Graph& graph, const Node& node);
 
 // For all nodes in order.

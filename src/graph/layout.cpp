@@ -30,8 +30,10 @@ bool writes_strided_rows(Op op) {
     case Op::kTranspose:
     case Op::kSlice:
     case Op::kCopy:
-    case Op::kReshape: return true;
-    default: return false;
+    case Op::kReshape:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -50,8 +52,10 @@ bool reads_strided_rows(Op op) {
     case Op::kTranspose:
     case Op::kSlice:
     case Op::kCopy:
-    case Op::kConcat: return true;
-    default: return false;
+    case Op::kConcat:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -76,8 +80,8 @@ class LayoutChoice {
 
   // Whether a value that some node computes may be computed somewhere else.
   bool can_move(ValueId id) const {
-    return is_free(id) && !graph.values[id].is_constant() && writers[id] != kNoValue && value_bytes(graph.values[id]) != 0 &&
-           graph.values[id].quantization.kind != Quantization::Kind::kPerRow;
+    return is_free(id) && !graph.values[id].is_constant() && writers[id] != kNoValue &&
+           value_bytes(graph.values[id]) != 0 && graph.values[id].quantization.kind != Quantization::Kind::kPerRow;
   }
 
   // Backwards: results whose place is given pull their inputs there.
@@ -101,8 +105,7 @@ class LayoutChoice {
     size_t offset = views[out].offset_bytes;
     for (const ValueId in : node.inputs) {
       const Value& value = graph.values[in];
-      const size_t extent_bytes =
-          static_cast<size_t>(value.shape.product(axis, value.shape.rank())) * element;
+      const size_t extent_bytes = static_cast<size_t>(value.shape.product(axis, value.shape.rank())) * element;
       const bool fits = whole || (columns && can_be_strided(in, node));
       if (fits && can_move(in) && same_quantization(value, graph.values[out])) {
         const size_t stride = views[out].row_stride != 0 ? views[out].row_stride : static_cast<size_t>(shape.back());
@@ -180,7 +183,8 @@ class LayoutChoice {
       const ValueId out = node.outputs[0];
       if (!is_free(out) || layouts.is_view(node)) continue;
       for (const ValueId in : candidates(node)) {
-        if (in == kNoValue || last[views[in].root] != n || !can_replace(in, out)) continue;
+        if (in == kNoValue || last[views[in].root] != n || !can_replace(in, out) || is_read_otherwise(node, in))
+          continue;
         last[views[in].root] = last[out];
         const View target = views[in];
         for (View& view : views) {
@@ -191,15 +195,30 @@ class LayoutChoice {
     }
   }
 
+  // Whether the node also reads the operand's memory at other places than those it is writing.
+  bool is_read_otherwise(const Node& node, ValueId operand) const {
+    const bool elementwise = node.op == Op::kUnary || node.op == Op::kBinary;
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      if (id == kNoValue || views[id].root != views[operand].root) return false;
+      const bool same = views[id].offset_bytes == views[operand].offset_bytes && views[id].row_stride == 0 &&
+                        graph.values[id].shape == graph.values[operand].shape;
+      return !same || (!elementwise && node.op != Op::kSoftmax);
+    });
+  }
+
   static std::vector<ValueId> candidates(const Node& node) {
     switch (node.op) {
       case Op::kUnary:
-      case Op::kBinary: return node.inputs;
-      case Op::kSoftmax: return {node.inputs[0]};
+      case Op::kBinary:
+        return node.inputs;
+      case Op::kSoftmax:
+        return {node.inputs[0]};
       case Op::kConv:
       case Op::kDepthwise:
-      case Op::kFullyConnected: return {node.post.residual};
-      default: return {};
+      case Op::kFullyConnected:
+        return {node.post.residual};
+      default:
+        return {};
     }
   }
 

@@ -21,8 +21,8 @@ namespace enr::graph {
 struct PlanContext {
   WeightCache& weights;     // of the program's constants
   WeightCache own_weights;  // of constants that passes made: their addresses mean nothing to others
-  // The weight format of a convolution, by filter: chosen by the first plan and kept by later ones, which would else pack
-  // the weights again for another input size.
+  // The weight format of a convolution, by filter: chosen by the first plan and kept by later ones, which would else
+  // pack the weights again for another input size.
   std::mutex mutex;
   std::map<const void*, kernels::ConvWeights> conv_formats;
 };
@@ -38,8 +38,8 @@ struct Location {
 
 class Plan {
  public:
-  // `graph` has its passes behind it; `inputs` are the shapes of its input arguments, in order. Throws fail_execution where
-  // they do not fit. `context` must outlive the constructor only.
+  // `graph` has its passes behind it; `inputs` are the shapes of its input arguments, in order. Throws fail_execution
+  // where they do not fit. `context` must outlive the constructor only.
   Plan(const Graph& graph, std::span<const Shape> inputs, PlanContext& context);
 
   std::span<const Shape> inputs() const noexcept { return inputs_; }

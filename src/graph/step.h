@@ -33,7 +33,7 @@ class Step {
   // For profiles: the node this came from, the kernel chosen, the work.
   std::string name;
   uint32_t origin = 0;
-  Shape shape;           // of the result
+  Shape shape;            // of the result
   double operations = 0;  // additions and multiplications
 };
 

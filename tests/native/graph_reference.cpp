@@ -19,40 +19,71 @@ using kernels::Unary;
 float apply_unary(const UnaryAttributes& unary, float x) {
   const auto a = static_cast<float>(unary.params.a), b = static_cast<float>(unary.params.b);
   switch (unary.op) {
-    case Unary::kAbs: return std::abs(x);
-    case Unary::kNeg: return -x;
-    case Unary::kFloor: return std::floor(x);
-    case Unary::kCeil: return std::ceil(x);
-    case Unary::kSquare: return x * x;
-    case Unary::kSqrt: return std::sqrt(x);
-    case Unary::kRsqrt: return 1.0f / std::sqrt(x);
-    case Unary::kExp: return std::exp(x);
-    case Unary::kLog: return std::log(x);
-    case Unary::kSin: return std::sin(x);
-    case Unary::kCos: return std::cos(x);
-    case Unary::kTanh: return std::tanh(x);
-    case Unary::kRelu: return x < 0 ? 0 : x;
-    case Unary::kClamp: return x < a ? a : x > b ? b : x;
-    case Unary::kLeakyRelu: return x < 0 ? a * x : x;
-    case Unary::kElu: return x < 0 ? a * std::expm1(x) : x;
-    case Unary::kSigmoid: return 1.0f / (1.0f + std::exp(-x));
-    case Unary::kSilu: return x / (1.0f + std::exp(-x));
-    case Unary::kGelu: return 0.5f * x * (1.0f + std::erf(x * 0.70710678f));
-    case Unary::kHardSwish: return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
-    default: FAIL("the reference has no such function"); return 0;
+    case Unary::kAbs:
+      return std::abs(x);
+    case Unary::kNeg:
+      return -x;
+    case Unary::kFloor:
+      return std::floor(x);
+    case Unary::kCeil:
+      return std::ceil(x);
+    case Unary::kSquare:
+      return x * x;
+    case Unary::kSqrt:
+      return std::sqrt(x);
+    case Unary::kRsqrt:
+      return 1.0f / std::sqrt(x);
+    case Unary::kExp:
+      return std::exp(x);
+    case Unary::kLog:
+      return std::log(x);
+    case Unary::kSin:
+      return std::sin(x);
+    case Unary::kCos:
+      return std::cos(x);
+    case Unary::kTanh:
+      return std::tanh(x);
+    case Unary::kRelu:
+      return x < 0 ? 0 : x;
+    case Unary::kClamp:
+      return x < a ? a : x > b ? b : x;
+    case Unary::kLeakyRelu:
+      return x < 0 ? a * x : x;
+    case Unary::kElu:
+      return x < 0 ? a * std::expm1(x) : x;
+    case Unary::kSigmoid:
+      return 1.0f / (1.0f + std::exp(-x));
+    case Unary::kSilu:
+      return x / (1.0f + std::exp(-x));
+    case Unary::kGelu:
+      return 0.5f * x * (1.0f + std::erf(x * 0.70710678f));
+    case Unary::kHardSwish:
+      return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
+    default:
+      FAIL("the reference has no such function");
+      return 0;
   }
 }
 
 float apply_binary(Binary op, float x, float y) {
   switch (op) {
-    case Binary::kAdd: return x + y;
-    case Binary::kSub: return x - y;
-    case Binary::kMul: return x * y;
-    case Binary::kDiv: return x / y;
-    case Binary::kMaximum: return std::max(x, y);
-    case Binary::kMinimum: return std::min(x, y);
-    case Binary::kPrelu: return x > 0 ? x : x * y;
-    default: FAIL("the reference has no such function"); return 0;
+    case Binary::kAdd:
+      return x + y;
+    case Binary::kSub:
+      return x - y;
+    case Binary::kMul:
+      return x * y;
+    case Binary::kDiv:
+      return x / y;
+    case Binary::kMaximum:
+      return std::max(x, y);
+    case Binary::kMinimum:
+      return std::min(x, y);
+    case Binary::kPrelu:
+      return x > 0 ? x : x * y;
+    default:
+      FAIL("the reference has no such function");
+      return 0;
   }
 }
 
@@ -163,7 +194,8 @@ struct Interpreter {
     Floats result(static_cast<size_t>(out.numel()));
     for_each_index(out, [&](const Shape& o) {
       double sum = 0;
-      if (node.inputs.size() > 2 && node.inputs[2] != kNoValue) sum = get(node.inputs[2])[static_cast<size_t>(o.back())];
+      if (node.inputs.size() > 2 && node.inputs[2] != kNoValue)
+        sum = get(node.inputs[2])[static_cast<size_t>(o.back())];
       for (int64_t k = 0; k < a.back(); ++k) {
         Shape ai = o, bi = o;
         ai.back() = k;
@@ -195,7 +227,8 @@ struct Interpreter {
       const auto top = static_cast<int64_t>(y), left = static_cast<int64_t>(x0);
       const double fy = y - double(top), fx = x0 - double(left);
       const auto at = [&](int64_t dy, int64_t dx) {
-        return double{x[position(in, Shape{o[0], std::min(top + dy, in[1] - 1), std::min(left + dx, in[2] - 1), o[3]})]};
+        return double{
+            x[position(in, Shape{o[0], std::min(top + dy, in[1] - 1), std::min(left + dx, in[2] - 1), o[3]})]};
       };
       result[position(out, o)] = static_cast<float>((1 - fy) * ((1 - fx) * at(0, 0) + fx * at(0, 1)) +
                                                     fy * ((1 - fx) * at(1, 0) + fx * at(1, 1)));
@@ -241,28 +274,33 @@ struct Interpreter {
     switch (node.op) {
       case Op::kConv:
       case Op::kDepthwise:
-      case Op::kConvTranspose: return convolution(node);
+      case Op::kConvTranspose:
+        return convolution(node);
       case Op::kFullyConnected:
-      case Op::kBatchMatmul: return matmul(node);
+      case Op::kBatchMatmul:
+        return matmul(node);
       case Op::kAveragePool:
       case Op::kMaxPool:
-      case Op::kArgMaxPool: return pool(node);
-      case Op::kResizeBilinear: return resize(node);
+      case Op::kArgMaxPool:
+        return pool(node);
+      case Op::kResizeBilinear:
+        return resize(node);
       case Op::kConcat:
       case Op::kSlice:
       case Op::kTranspose:
-      case Op::kPad: return movement(node);
+      case Op::kPad:
+        return movement(node);
       case Op::kReshape:
       case Op::kConvert:
-      case Op::kCopy: return x;
+      case Op::kCopy:
+        return x;
       case Op::kUnary:
         for (size_t i = 0; i < result.size(); ++i) result[i] = apply_unary(node.as<UnaryAttributes>(), x[i]);
         return result;
       case Op::kBinary:
         for_each_index(out, [&](const Shape& o) {
-          result[position(out, o)] =
-              apply_binary(node.as<BinaryAttributes>().op, x[position(shape(node.inputs[0]), o)],
-                           get(node.inputs[1])[position(shape(node.inputs[1]), o)]);
+          result[position(out, o)] = apply_binary(node.as<BinaryAttributes>().op, x[position(shape(node.inputs[0]), o)],
+                                                  get(node.inputs[1])[position(shape(node.inputs[1]), o)]);
         });
         return result;
       case Op::kSoftmax:
@@ -271,7 +309,8 @@ struct Interpreter {
           double sum = 0, top = -INFINITY;
           for (size_t i = 0; i < n; ++i) top = std::max(top, double{x[r * n + i]});
           for (size_t i = 0; i < n; ++i) sum += std::exp(double{x[r * n + i]} - top);
-          for (size_t i = 0; i < n; ++i) result[r * n + i] = static_cast<float>(std::exp(double{x[r * n + i]} - top) / sum);
+          for (size_t i = 0; i < n; ++i)
+            result[r * n + i] = static_cast<float>(std::exp(double{x[r * n + i]} - top) / sum);
         }
         return result;
       case Op::kGlobalAverage: {
@@ -311,7 +350,8 @@ ValueId Builder::input(const Shape& shape) {
 }
 
 ValueId Builder::constant(const Shape& shape, float low, float high) {
-  return constant_of(shape, random_floats(static_cast<size_t>(shape.numel()), static_cast<uint32_t>(random_()), low, high));
+  return constant_of(shape,
+                     random_floats(static_cast<size_t>(shape.numel()), static_cast<uint32_t>(random_()), low, high));
 }
 
 ValueId Builder::constant_of(const Shape& shape, Floats elements) {
@@ -326,6 +366,7 @@ ValueId Builder::node(Op op, std::vector<ValueId> inputs, Attributes attributes)
   node.attributes = std::move(attributes);
   node.origin = static_cast<uint32_t>(graph.nodes.size());
   node.outputs = {graph.add_value({})};
+  if (op == Op::kArgMaxPool) node.outputs.push_back(graph.add_value({}));
   graph.nodes.push_back(node);
   infer_shapes(graph, node);
   return node.outputs[0];
@@ -344,7 +385,8 @@ ValueId Builder::binary(kernels::Binary op, ValueId a, ValueId b) {
 
 ValueId Builder::conv(ValueId in, int64_t channels, const WindowAttributes& w) {
   const int64_t group_in = graph.values[in].shape[3] / w.groups;
-  const ValueId filter = constant(Shape{channels, w.kernel_height, w.kernel_width, group_in}), bias = constant(Shape{channels});
+  const ValueId filter = constant(Shape{channels, w.kernel_height, w.kernel_width, group_in}),
+                bias = constant(Shape{channels});
   return node(Op::kConv, {in, filter, bias}, w);
 }
 
@@ -352,7 +394,8 @@ ValueId Builder::depthwise(ValueId in, const WindowAttributes& window, int64_t m
   WindowAttributes w = window;
   w.groups = static_cast<uint32_t>(graph.values[in].shape[3]);
   const int64_t channels = w.groups * multiplier;
-  const ValueId filter = constant(Shape{1, w.kernel_height, w.kernel_width, channels}), bias = constant(Shape{channels});
+  const ValueId filter = constant(Shape{1, w.kernel_height, w.kernel_width, channels}),
+                bias = constant(Shape{channels});
   return node(Op::kDepthwise, {in, filter, bias}, w);
 }
 
@@ -361,7 +404,9 @@ ValueId Builder::linear(ValueId in, int64_t channels) {
   return node(Op::kFullyConnected, {in, filter, bias}, MatmulAttributes{});
 }
 
-ValueId Builder::reshape(ValueId in, const Shape& shape) { return node(Op::kReshape, {in}, ReshapeAttributes{shape, {}}); }
+ValueId Builder::reshape(ValueId in, const Shape& shape) {
+  return node(Op::kReshape, {in}, ReshapeAttributes{shape, {}});
+}
 
 ValueId Builder::transpose(ValueId in, const Shape& permutation) {
   return node(Op::kTranspose, {in}, TransposeAttributes{permutation});
@@ -444,14 +489,16 @@ RunResult Runner::run(const std::vector<Shape>& shapes, const std::vector<Floats
   State::Names names;
   state_->runner->run(addresses, &names);
   result.steps = names.names;
-  for (size_t i = 0; i < inputs.size(); ++i) CHECK(std::memcmp(inputs[i].data(), given[i].data(), inputs[i].size() * 4) == 0);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    CHECK(std::memcmp(inputs[i].data(), given[i].data(), inputs[i].size() * 4) == 0);
   return result;
 }
 
 std::vector<std::string> check_graph(const Graph& graph, const std::vector<Shape>& shapes, float tolerance) {
   std::vector<Floats> inputs;
   for (const Shape& shape : shapes) {
-    inputs.push_back(random_floats(static_cast<size_t>(shape.numel()), static_cast<uint32_t>(inputs.size() + 7), -2, 2));
+    inputs.push_back(
+        random_floats(static_cast<size_t>(shape.numel()), static_cast<uint32_t>(inputs.size() + 7), -2, 2));
   }
   const std::vector<Floats> expected = interpret(graph, shapes, inputs);
   Runner runner(graph);

@@ -12,7 +12,8 @@ using enr::kernels::Unary;
 
 namespace {
 
-WindowAttributes window(uint32_t kernel, uint32_t stride = 1, uint32_t pad = 0, uint32_t dilation = 1, uint32_t groups = 1) {
+WindowAttributes window(uint32_t kernel, uint32_t stride = 1, uint32_t pad = 0, uint32_t dilation = 1,
+                        uint32_t groups = 1) {
   WindowAttributes w;
   w.kernel_height = w.kernel_width = kernel;
   w.stride_height = w.stride_width = stride;
@@ -112,8 +113,8 @@ TEST_CASE("graph nodes: products") {
 }
 
 TEST_CASE("graph nodes: unary functions") {
-  for (const Unary op : {Unary::kAbs, Unary::kNeg, Unary::kFloor, Unary::kCeil, Unary::kSquare, Unary::kExp, Unary::kSin,
-                         Unary::kCos, Unary::kTanh, Unary::kSigmoid, Unary::kGelu, Unary::kHardSwish}) {
+  for (const Unary op : {Unary::kAbs, Unary::kNeg, Unary::kFloor, Unary::kCeil, Unary::kSquare, Unary::kExp,
+                         Unary::kSin, Unary::kCos, Unary::kTanh, Unary::kSigmoid, Unary::kGelu, Unary::kHardSwish}) {
     Builder b;
     b.output(b.unary(op, b.input({3, 37})));
     check_graph(b.finish(), 1e-5f);
@@ -132,11 +133,12 @@ TEST_CASE("graph nodes: unary functions") {
 }
 
 TEST_CASE("graph nodes: binary functions broadcast") {
-  const std::vector<std::pair<Shape, Shape>> shapes = {{{3, 4, 5}, {3, 4, 5}}, {{3, 4, 5}, {5}},    {{3, 1, 5}, {4, 1}},
-                                                       {{1}, {2, 3}},          {{2, 6, 6, 8}, {2, 1, 1, 8}}, {{3}, {3}}};
+  const std::vector<std::pair<Shape, Shape>> shapes = {{{3, 4, 5}, {3, 4, 5}},       {{3, 4, 5}, {5}},
+                                                       {{3, 1, 5}, {4, 1}},          {{1}, {2, 3}},
+                                                       {{2, 6, 6, 8}, {2, 1, 1, 8}}, {{3}, {3}}};
   for (const auto& [x, y] : shapes) {
-    for (const Binary op : {Binary::kAdd, Binary::kSub, Binary::kMul, Binary::kDiv, Binary::kMaximum, Binary::kMinimum,
-                            Binary::kPrelu}) {
+    for (const Binary op :
+         {Binary::kAdd, Binary::kSub, Binary::kMul, Binary::kDiv, Binary::kMaximum, Binary::kMinimum, Binary::kPrelu}) {
       Builder b;
       b.output(b.binary(op, b.input(x), b.input(y)));
       check_graph(b.finish(), 1e-5f);

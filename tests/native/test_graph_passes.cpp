@@ -80,7 +80,8 @@ TEST_CASE("graph passes: additions move into convolutions") {
   CHECK(check_graph(two.finish()).size() == 2);
 
   Builder broadcast;
-  broadcast.output(broadcast.binary(Binary::kAdd, broadcast.linear(broadcast.input({3, 8}), 8), broadcast.input({1, 8})));
+  broadcast.output(
+      broadcast.binary(Binary::kAdd, broadcast.linear(broadcast.input({3, 8}), 8), broadcast.input({1, 8})));
   CHECK(check_graph(broadcast.finish()).size() == 2);
 
   Builder activated;  // the sum is not inside of the activation
@@ -110,7 +111,8 @@ TEST_CASE("graph passes: transposes cancel and merge") {
   three.output(three.unary(Unary::kNeg, x));
   CHECK(count(check_graph(three.finish()), "transpose") <= 1);
   Builder ones;
-  ones.output(ones.linear(ones.reshape(ones.transpose(ones.unary(Unary::kNeg, ones.input({1, 1, 1, 12})), {0, 3, 1, 2}), {1, 12}), 5));
+  ones.output(ones.linear(
+      ones.reshape(ones.transpose(ones.unary(Unary::kNeg, ones.input({1, 1, 1, 12})), {0, 3, 1, 2}), {1, 12}), 5));
   CHECK(check_graph(ones.finish()).size() == 2);
 }
 
@@ -187,6 +189,11 @@ TEST_CASE("graph layout: results that replace operands spare the ones still need
   b.output(b.unary(Unary::kNeg, y));
   check_graph(b.finish());
 
+  Builder parts;  // an operand is a part of the other's memory
+  const ValueId whole = parts.unary(Unary::kNeg, parts.input({4, 6}));
+  parts.output(parts.binary(Binary::kAdd, whole, parts.slice(whole, {2, 0}, {1, 6})));
+  check_graph(parts.finish());
+
   Builder residual;  // the convolution may write over the residual only if it is its last use
   const ValueId in = residual.unary(Unary::kNeg, residual.input({1, 5, 5, 6}));
   const ValueId first = residual.binary(Binary::kAdd, residual.conv(in, 6, window(3)), in);
@@ -226,7 +233,8 @@ TEST_CASE("graph plans: other shapes, small after large and large after small") 
     const auto expected = interpret(graph, {shape}, {input});
     CHECK(got.shapes[0] == Shape{batch, 4});
     REQUIRE(got.outputs[0].size() == expected[0].size());
-    for (size_t i = 0; i < expected[0].size(); ++i) CHECK(got.outputs[0][i] == doctest::Approx(expected[0][i]).epsilon(1e-4));
+    for (size_t i = 0; i < expected[0].size(); ++i)
+      CHECK(got.outputs[0][i] == doctest::Approx(expected[0][i]).epsilon(1e-4));
   }
   CHECK_THROWS(runner.run({{2, 6, 6, 4}}, {random_floats(288, 1)}));
   const Floats again = random_floats(108, 3);

@@ -17,11 +17,15 @@ using graph::Shape;
 
 bool accepts(const graph::Value& value, DType dtype) {
   switch (value.dtype) {
-    case DType::kInt8: return dtype == DType::kInt8 || dtype == DType::kQInt8;
-    case DType::kUInt8: return dtype == DType::kUInt8 || dtype == DType::kQUInt8;
+    case DType::kInt8:
+      return dtype == DType::kInt8 || dtype == DType::kQInt8;
+    case DType::kUInt8:
+      return dtype == DType::kUInt8 || dtype == DType::kQUInt8;
     // Indices of argmax pooling are 32 bits wide in the graph; the program asks for PyTorch's 64.
-    case DType::kInt32: return dtype == DType::kInt32 || (value.is_output && dtype == DType::kInt64);
-    default: return dtype == value.dtype;
+    case DType::kInt32:
+      return dtype == DType::kInt32 || (value.is_output && dtype == DType::kInt64);
+    default:
+      return dtype == value.dtype;
   }
 }
 
@@ -118,7 +122,8 @@ class Compiled : public CompiledDelegate {
         fail_load("value ", id, " is both input and output, expected one of them");
       }
       if (value.is_external_input && output_count_ != 0) {
-        fail_load("input value ", id, " has external id ", value.external_id, " behind an output's, expected it before");
+        fail_load("input value ", id, " has external id ", value.external_id,
+                  " behind an output's, expected it before");
       }
       ++(value.is_external_input ? input_count_ : output_count_);
     }

@@ -15,18 +15,25 @@ using Encoding = graph::Quantization::Kind;
 
 DType storage_type(DataType type) {
   switch (type) {
-    case DataType::kFloat32: return DType::kFloat32;
-    case DataType::kFloat16: return DType::kFloat16;
-    case DataType::kBFloat16: return DType::kBFloat16;
+    case DataType::kFloat32:
+      return DType::kFloat32;
+    case DataType::kFloat16:
+      return DType::kFloat16;
+    case DataType::kBFloat16:
+      return DType::kBFloat16;
     case DataType::kQInt8:
     case DataType::kQCInt8:
-    case DataType::kQDInt8: return DType::kInt8;
-    case DataType::kQUInt8: return DType::kUInt8;
+    case DataType::kQDInt8:
+      return DType::kInt8;
+    case DataType::kQUInt8:
+      return DType::kUInt8;
     case DataType::kQInt32:
     case DataType::kQCInt32:
-    case DataType::kInt32: return DType::kInt32;
+    case DataType::kInt32:
+      return DType::kInt32;
     case DataType::kQCInt4:
-    case DataType::kQBInt4: return DType::kQUInt4x2;
+    case DataType::kQBInt4:
+      return DType::kQUInt4x2;
   }
   return DType::kFloat32;
 }
@@ -35,13 +42,18 @@ Encoding encoding(DataType type) {
   switch (type) {
     case DataType::kQInt8:
     case DataType::kQUInt8:
-    case DataType::kQInt32: return Encoding::kPerTensor;
+    case DataType::kQInt32:
+      return Encoding::kPerTensor;
     case DataType::kQCInt8:
     case DataType::kQCInt32:
-    case DataType::kQCInt4: return Encoding::kPerChannel;
-    case DataType::kQBInt4: return Encoding::kPerBlock;
-    case DataType::kQDInt8: return Encoding::kPerRow;
-    default: return Encoding::kNone;
+    case DataType::kQCInt4:
+      return Encoding::kPerChannel;
+    case DataType::kQBInt4:
+      return Encoding::kPerBlock;
+    case DataType::kQDInt8:
+      return Encoding::kPerRow;
+    default:
+      return Encoding::kNone;
   }
 }
 
@@ -67,38 +79,65 @@ graph::Value translate_value(const Value& from) {
 
 std::optional<Unary> unary_of(NodeType type) {
   switch (type) {
-    case NodeType::kSigmoid: return Unary::kSigmoid;
-    case NodeType::kClamp: return Unary::kClamp;
-    case NodeType::kFloor: return Unary::kFloor;
-    case NodeType::kSquareRoot: return Unary::kSqrt;
-    case NodeType::kCeiling: return Unary::kCeil;
-    case NodeType::kHardswish: return Unary::kHardSwish;
-    case NodeType::kLeakyRelu: return Unary::kLeakyRelu;
-    case NodeType::kNegate: return Unary::kNeg;
-    case NodeType::kSquare: return Unary::kSquare;
-    case NodeType::kElu: return Unary::kElu;
-    case NodeType::kAbs: return Unary::kAbs;
-    case NodeType::kReciprocalSquareRoot: return Unary::kRsqrt;
-    case NodeType::kLog: return Unary::kLog;
-    case NodeType::kGelu: return Unary::kGelu;
-    case NodeType::kTanh: return Unary::kTanh;
-    case NodeType::kExp: return Unary::kExp;
-    case NodeType::kSin: return Unary::kSin;
-    case NodeType::kCos: return Unary::kCos;
-    default: return std::nullopt;
+    case NodeType::kSigmoid:
+      return Unary::kSigmoid;
+    case NodeType::kClamp:
+      return Unary::kClamp;
+    case NodeType::kFloor:
+      return Unary::kFloor;
+    case NodeType::kSquareRoot:
+      return Unary::kSqrt;
+    case NodeType::kCeiling:
+      return Unary::kCeil;
+    case NodeType::kHardswish:
+      return Unary::kHardSwish;
+    case NodeType::kLeakyRelu:
+      return Unary::kLeakyRelu;
+    case NodeType::kNegate:
+      return Unary::kNeg;
+    case NodeType::kSquare:
+      return Unary::kSquare;
+    case NodeType::kElu:
+      return Unary::kElu;
+    case NodeType::kAbs:
+      return Unary::kAbs;
+    case NodeType::kReciprocalSquareRoot:
+      return Unary::kRsqrt;
+    case NodeType::kLog:
+      return Unary::kLog;
+    case NodeType::kGelu:
+      return Unary::kGelu;
+    case NodeType::kTanh:
+      return Unary::kTanh;
+    case NodeType::kExp:
+      return Unary::kExp;
+    case NodeType::kSin:
+      return Unary::kSin;
+    case NodeType::kCos:
+      return Unary::kCos;
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<Binary> binary_of(NodeType type) {
   switch (type) {
-    case NodeType::kAdd: return Binary::kAdd;
-    case NodeType::kSubtract: return Binary::kSub;
-    case NodeType::kMultiply: return Binary::kMul;
-    case NodeType::kDivide: return Binary::kDiv;
-    case NodeType::kMinimum: return Binary::kMinimum;
-    case NodeType::kMaximum: return Binary::kMaximum;
-    case NodeType::kPRelu: return Binary::kPrelu;
-    default: return std::nullopt;
+    case NodeType::kAdd:
+      return Binary::kAdd;
+    case NodeType::kSubtract:
+      return Binary::kSub;
+    case NodeType::kMultiply:
+      return Binary::kMul;
+    case NodeType::kDivide:
+      return Binary::kDiv;
+    case NodeType::kMinimum:
+      return Binary::kMinimum;
+    case NodeType::kMaximum:
+      return Binary::kMaximum;
+    case NodeType::kPRelu:
+      return Binary::kPrelu;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -169,21 +208,35 @@ void set_operation(const Payload& payload, const Node& from, graph::Node& to) {
       to.op = Op::kBatchMatmul;
       to.attributes = graph::MatmulAttributes{(from.flags & kFlagTransposeWeights) != 0};
       return;
-    case NodeType::kConv2d: to.op = Op::kConv; break;
-    case NodeType::kDepthwiseConv2d: to.op = Op::kDepthwise; break;
-    case NodeType::kConvTranspose2d: to.op = Op::kConvTranspose; break;
-    case NodeType::kAveragePooling2d: to.op = Op::kAveragePool; break;
-    case NodeType::kMaxPooling2d: to.op = Op::kMaxPool; break;
-    case NodeType::kArgMaxPooling2d: to.op = Op::kArgMaxPool; break;
+    case NodeType::kConv2d:
+      to.op = Op::kConv;
+      break;
+    case NodeType::kDepthwiseConv2d:
+      to.op = Op::kDepthwise;
+      break;
+    case NodeType::kConvTranspose2d:
+      to.op = Op::kConvTranspose;
+      break;
+    case NodeType::kAveragePooling2d:
+      to.op = Op::kAveragePool;
+      break;
+    case NodeType::kMaxPooling2d:
+      to.op = Op::kMaxPool;
+      break;
+    case NodeType::kArgMaxPooling2d:
+      to.op = Op::kArgMaxPool;
+      break;
     case NodeType::kGlobalAveragePooling2d:
       to.op = Op::kGlobalAverage;
       to.attributes = graph::GlobalAverageAttributes{(from.flags & kFlagKeepDims) != 0};
       return;
-    case NodeType::kSoftmax: to.op = Op::kSoftmax; return;
+    case NodeType::kSoftmax:
+      to.op = Op::kSoftmax;
+      return;
     case NodeType::kStaticTranspose:
       to.op = Op::kTranspose;
-      to.attributes = graph::TransposeAttributes{
-          graph::Shape(std::vector<int64_t>(from.perm.begin(), from.perm.end()))};
+      to.attributes =
+          graph::TransposeAttributes{graph::Shape(std::vector<int64_t>(from.perm.begin(), from.perm.end()))};
       return;
     case NodeType::kStaticReshape:
       to.op = Op::kReshape;
@@ -205,9 +258,14 @@ void set_operation(const Payload& payload, const Node& from, graph::Node& to) {
       to.op = Op::kResizeBilinear;
       to.attributes = graph::ResizeAttributes{from.new_height, from.new_width, (from.flags & kFlagAlignCorners) != 0};
       return;
-    case NodeType::kConvert: to.op = Op::kConvert; return;
-    case NodeType::kCopy: to.op = Op::kCopy; return;
-    default: fail_load("no computation for ", node_type_name(from.type));
+    case NodeType::kConvert:
+      to.op = Op::kConvert;
+      return;
+    case NodeType::kCopy:
+      to.op = Op::kCopy;
+      return;
+    default:
+      fail_load("no computation for ", node_type_name(from.type));
   }
   to.attributes = window_attributes(from);
 }
@@ -225,8 +283,10 @@ bool honours_output_range(NodeType type) {
     case NodeType::kConvTranspose2d:
     case NodeType::kAveragePooling2d:
     case NodeType::kMaxPooling2d:
-    case NodeType::kGlobalAveragePooling2d: return true;
-    default: return false;
+    case NodeType::kGlobalAveragePooling2d:
+      return true;
+    default:
+      return false;
   }
 }
 

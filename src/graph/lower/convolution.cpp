@@ -53,7 +53,8 @@ ConvolutionShape common_shape(const Lowering& lowering, const Node& node) {
 
 double convolution_operations(const Lowering& lowering, const Node& node) {
   const Shape& filter = lowering.shape(node.inputs[1]);
-  const auto pixels = static_cast<double>(lowering.shape(node.op == Op::kConvTranspose ? node.inputs[0] : node.outputs[0]).rows());
+  const auto pixels =
+      static_cast<double>(lowering.shape(node.op == Op::kConvTranspose ? node.inputs[0] : node.outputs[0]).rows());
   return 2.0 * pixels * static_cast<double>(filter.numel());
 }
 
@@ -65,7 +66,8 @@ struct ConvStep : Step {
   uint32_t in = 0, out = 0, scratch = 0;
 
   void run(const Frame& frame) const noexcept override {
-    plan.run(frame.in<float>(in), packed->data(), frame.out<float>(out), epilogue.bind(frame), frame.out<void>(scratch));
+    plan.run(frame.in<float>(in), packed->data(), frame.out<float>(out), epilogue.bind(frame),
+             frame.out<void>(scratch));
   }
 };
 
@@ -101,9 +103,12 @@ struct DepthwiseStep : Step {
 
 const char* format_name(kernels::ConvWeights format) {
   switch (format) {
-    case kernels::ConvWeights::kWinograd2: return "conv winograd 2";
-    case kernels::ConvWeights::kWinograd4: return "conv winograd 4";
-    default: return "conv";
+    case kernels::ConvWeights::kWinograd2:
+      return "conv winograd 2";
+    case kernels::ConvWeights::kWinograd4:
+      return "conv winograd 4";
+    default:
+      return "conv";
   }
 }
 
@@ -124,9 +129,10 @@ void lower_conv(Lowering& lowering, const Node& node) {
     format = lowering.context.conv_formats.try_emplace(filter.weights, kernels::choose_conv_weights(s)).first->second;
   }
   const kernels::ConvPlan plan(s, format);
-  add_convolution(lowering, node, plan, format_name(format),
-                  concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width,
-                         'x', s.input_channels, '/', s.groups, " bias ", static_cast<const void*>(filter.bias)));
+  add_convolution(
+      lowering, node, plan, format_name(format),
+      concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
+             s.input_channels, '/', s.groups, " bias ", static_cast<const void*>(filter.bias)));
 }
 
 void lower_conv_transpose(Lowering& lowering, const Node& node) {
@@ -141,11 +147,11 @@ void lower_conv_transpose(Lowering& lowering, const Node& node) {
   s.adjustment_width = window.adjustment_width;
   const Filter filter = find_filter(lowering, node);
   const kernels::ConvTransposePlan plan(s);
-  add_convolution(lowering, node, plan, "conv transpose",
-                  concat("conv transpose ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
-                         s.input_channels, '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width, " dilation ",
-                         s.dilation_height, 'x', s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left, " bias ",
-                         static_cast<const void*>(filter.bias)));
+  add_convolution(
+      lowering, node, plan, "conv transpose",
+      concat("conv transpose ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x', s.input_channels,
+             '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width, " dilation ", s.dilation_height, 'x',
+             s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left, " bias ", static_cast<const void*>(filter.bias)));
 }
 
 void lower_depthwise(Lowering& lowering, const Node& node) {
@@ -157,15 +163,16 @@ void lower_depthwise(Lowering& lowering, const Node& node) {
   s.output_width = lowering.dim(node.outputs[0], 2);
   auto& step = lowering.add<DepthwiseStep>(node, "depthwise");
   step.geometry = s;
-  step.packed = lowering.cache_of(node.inputs[1])
-                    .get(filter.weights,
-                         concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width,
-                                " bias ", static_cast<const void*>(filter.bias)),
-                         [&] {
-                           AlignedBuffer buffer(kernels::depthwise_packed_bytes(s));
-                           kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, buffer.data());
-                           return buffer;
-                         });
+  step.packed =
+      lowering.cache_of(node.inputs[1])
+          .get(filter.weights,
+               concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width, " bias ",
+                      static_cast<const void*>(filter.bias)),
+               [&] {
+                 AlignedBuffer buffer(kernels::depthwise_packed_bytes(s));
+                 kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, buffer.data());
+                 return buffer;
+               });
   step.epilogue = Epilogue(lowering, node);
   step.in = node.inputs[0];
   step.out = node.outputs[0];

@@ -90,8 +90,8 @@ void lower_loop(Lowering& lowering, const Node& node, const Loop& loop, const Lo
   step.out_strides = lowering.strides(out);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     step.operands[i] = node.inputs[i];
-    kernels::broadcast_strides(shape.dims(), lowering.shape(node.inputs[i]).dims(), lowering.strides(node.inputs[i]).data(),
-                               step.in_strides[i].data());
+    kernels::broadcast_strides(shape.dims(), lowering.shape(node.inputs[i]).dims(),
+                               lowering.strides(node.inputs[i]).data(), step.in_strides[i].data());
   }
   lower_post(lowering, node, node.post);
 }
@@ -107,7 +107,8 @@ void lower_binary(Lowering& lowering, const Node& node) {
 
 void lower_unary(Lowering& lowering, const Node& node) {
   const auto& unary = node.as<UnaryAttributes>();
-  lower_loop(lowering, node, kernels::unary_loop(unary.op, DType::kFloat32), unary.params, kernels::unary_name(unary.op));
+  lower_loop(lowering, node, kernels::unary_loop(unary.op, DType::kFloat32), unary.params,
+             kernels::unary_name(unary.op));
 }
 
 }  // namespace enr::graph

@@ -77,26 +77,41 @@ void lower_post(Lowering& lowering, const Node& node, const Post& post) {
 void lower(Lowering& lowering, const Node& node) {
   if (lowering.shape(node.outputs[0]).numel() == 0) return;
   switch (node.op) {
-    case Op::kConv: return lower_conv(lowering, node);
-    case Op::kDepthwise: return lower_depthwise(lowering, node);
-    case Op::kConvTranspose: return lower_conv_transpose(lowering, node);
-    case Op::kFullyConnected: return lower_fully_connected(lowering, node);
-    case Op::kBatchMatmul: return lower_batch_matmul(lowering, node);
-    case Op::kBinary: return lower_binary(lowering, node);
-    case Op::kUnary: return lower_unary(lowering, node);
+    case Op::kConv:
+      return lower_conv(lowering, node);
+    case Op::kDepthwise:
+      return lower_depthwise(lowering, node);
+    case Op::kConvTranspose:
+      return lower_conv_transpose(lowering, node);
+    case Op::kFullyConnected:
+      return lower_fully_connected(lowering, node);
+    case Op::kBatchMatmul:
+      return lower_batch_matmul(lowering, node);
+    case Op::kBinary:
+      return lower_binary(lowering, node);
+    case Op::kUnary:
+      return lower_unary(lowering, node);
     case Op::kAveragePool:
     case Op::kMaxPool:
     case Op::kArgMaxPool:
-    case Op::kGlobalAverage: return lower_pool(lowering, node);
-    case Op::kSoftmax: return lower_softmax(lowering, node);
-    case Op::kConcat: return lower_concat(lowering, node);
+    case Op::kGlobalAverage:
+      return lower_pool(lowering, node);
+    case Op::kSoftmax:
+      return lower_softmax(lowering, node);
+    case Op::kConcat:
+      return lower_concat(lowering, node);
     case Op::kTranspose:
-    case Op::kSlice: return lower_movement(lowering, node);
-    case Op::kPad: return lower_pad(lowering, node);
-    case Op::kResizeBilinear: return lower_resize(lowering, node);
-    case Op::kConvert: return lower_convert(lowering, node);
+    case Op::kSlice:
+      return lower_movement(lowering, node);
+    case Op::kPad:
+      return lower_pad(lowering, node);
+    case Op::kResizeBilinear:
+      return lower_resize(lowering, node);
+    case Op::kConvert:
+      return lower_convert(lowering, node);
     case Op::kReshape:
-    case Op::kCopy: return lower_copy(lowering, node);
+    case Op::kCopy:
+      return lower_copy(lowering, node);
   }
 }
 

@@ -16,7 +16,8 @@ struct GemmStep : Step {
   uint32_t a = 0, c = 0;
 
   void run(const Frame& frame) const noexcept override {
-    kernels::gemm(m, n, k, frame.in<float>(a), a_stride, packed->data(), frame.out<float>(c), c_stride, epilogue.bind(frame));
+    kernels::gemm(m, n, k, frame.in<float>(a), a_stride, packed->data(), frame.out<float>(c), c_stride,
+                  epilogue.bind(frame));
   }
 };
 
@@ -64,8 +65,8 @@ GemmStep& add_gemm(Lowering& lowering, const Node& node, const Sizes& sizes, ker
                            } else if (weights.dtype == DType::kBFloat16) {
                              kernels::gemm_pack_bf16(layout, n, k, halves, stride, bias, buffer.data());
                            } else {
-                             kernels::gemm_pack(layout, n, k, reinterpret_cast<const float*>(weights.data), stride, bias,
-                                                buffer.data());
+                             kernels::gemm_pack(layout, n, k, reinterpret_cast<const float*>(weights.data), stride,
+                                                bias, buffer.data());
                            }
                            return buffer;
                          });
@@ -92,7 +93,8 @@ std::vector<BatchDim> merge_batch_dims(const Shape& a, const Shape& b, const Sha
   size_t b_stride = static_cast<size_t>(b.product(b.rank() - 2, b.rank()));
   for (size_t i = 0; i < batch_rank; ++i) {  // from the innermost out
     const auto size = static_cast<size_t>(c[batch_rank - 1 - i]);
-    const int64_t a_size = i + 2 < a.rank() ? a[a.rank() - 3 - i] : 1, b_size = i + 2 < b.rank() ? b[b.rank() - 3 - i] : 1;
+    const int64_t a_size = i + 2 < a.rank() ? a[a.rank() - 3 - i] : 1,
+                  b_size = i + 2 < b.rank() ? b[b.rank() - 3 - i] : 1;
     const BatchDim dim{size, a_size == 1 ? 0 : a_stride, b_size == 1 ? 0 : b_stride};
     a_stride *= static_cast<size_t>(a_size);
     b_stride *= static_cast<size_t>(b_size);
@@ -191,7 +193,8 @@ void lower_batch_matmul(Lowering& lowering, const Node& node) {
   for (const BatchDim& dim : dims) {  // outermost first
     std::vector<BatchMatmulStep::Offsets> expanded;
     for (const auto& call : step.calls) {
-      for (size_t i = 0; i < dim.size; ++i) expanded.push_back({call.a + i * dim.a_stride, call.b + i * dim.b_stride, 0});
+      for (size_t i = 0; i < dim.size; ++i)
+        expanded.push_back({call.a + i * dim.a_stride, call.b + i * dim.b_stride, 0});
     }
     step.calls = std::move(expanded);
   }

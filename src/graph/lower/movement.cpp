@@ -127,10 +127,18 @@ void lower_pad(Lowering& lowering, const Node& node) {
   step.after = pad.after;
   step.element_size = dtype_size(value.dtype);
   switch (value.dtype) {
-    case DType::kFloat32: step.fill = std::bit_cast<uint32_t>(pad.value); break;
-    case DType::kFloat16: step.fill = half_bits(pad.value); break;
-    case DType::kBFloat16: step.fill = bfloat16_bits(pad.value); break;
-    default: step.fill = static_cast<uint8_t>(quantize_value(value, pad.value)); break;
+    case DType::kFloat32:
+      step.fill = std::bit_cast<uint32_t>(pad.value);
+      break;
+    case DType::kFloat16:
+      step.fill = half_bits(pad.value);
+      break;
+    case DType::kBFloat16:
+      step.fill = bfloat16_bits(pad.value);
+      break;
+    default:
+      step.fill = static_cast<uint8_t>(quantize_value(value, pad.value));
+      break;
   }
 }
 

@@ -40,7 +40,8 @@ struct GlobalAverageStep : Step {
   uint32_t in = 0, out = 0;
 
   void run(const Frame& frame) const noexcept override {
-    kernels::global_average_nhwc(batch, pixels, channels, pixel_stride, frame.in<float>(in), frame.out<float>(out), min, max);
+    kernels::global_average_nhwc(batch, pixels, channels, pixel_stride, frame.in<float>(in), frame.out<float>(out), min,
+                                 max);
   }
 };
 
@@ -112,7 +113,7 @@ void lower_pool(Lowering& lowering, const Node& node) {
   }
   step.in = in;
   step.out = out;
-  step.indices = node.outputs.size() > 1 ? node.outputs[1] : out;
+  if (node.op == Op::kArgMaxPool) step.indices = node.outputs[1];
 }
 
 void lower_softmax(Lowering& lowering, const Node& node) {

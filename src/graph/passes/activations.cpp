@@ -20,7 +20,8 @@ bool is_clamp(const UnaryAttributes& unary) { return unary.op == Unary::kClamp |
 // clamp(min, max) after what `post` clamps already.
 void compose_clamp(Post& post, const UnaryAttributes& clamp) {
   const float low = clamp.op == Unary::kRelu ? 0.0f : static_cast<float>(clamp.params.a);
-  const float high = clamp.op == Unary::kRelu ? std::numeric_limits<float>::infinity() : static_cast<float>(clamp.params.b);
+  const float high =
+      clamp.op == Unary::kRelu ? std::numeric_limits<float>::infinity() : static_cast<float>(clamp.params.b);
   post.min = std::min(std::max(post.min, low), high);
   post.max = std::min(std::max(post.max, low), high);
 }
@@ -33,8 +34,10 @@ bool takes_activation(Op op) {
     case Op::kConvTranspose:
     case Op::kFullyConnected:
     case Op::kBinary:
-    case Op::kUnary: return true;
-    default: return false;
+    case Op::kUnary:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -52,7 +55,8 @@ void merge_activations(Graph& graph) {
     if (node.op != Op::kBinary || node.as<BinaryAttributes>().op != Binary::kMul || !is_float(graph, node)) continue;
     for (size_t side = 0; side < 2; ++side) {
       const ValueId gate = node.inputs[side], x = node.inputs[1 - side];
-      if (writers[gate] == kNoValue || gate == x || readers[gate].size() != 1 || graph.values[gate].is_external()) continue;
+      if (writers[gate] == kNoValue || gate == x || readers[gate].size() != 1 || graph.values[gate].is_external())
+        continue;
       const Node& writer = graph.nodes[writers[gate]];
       if (as_unary(writer, Unary::kSigmoid) == nullptr || writer.inputs[0] != x) continue;
       node.op = Op::kUnary;

@@ -22,7 +22,8 @@ void remove_dead_nodes(Graph& graph) {
 }
 
 bool is_float(const Graph& graph, const Node& node) {
-  return graph.values[node.inputs[0]].dtype == DType::kFloat32 && graph.values[node.outputs[0]].dtype == DType::kFloat32;
+  return graph.values[node.inputs[0]].dtype == DType::kFloat32 &&
+         graph.values[node.outputs[0]].dtype == DType::kFloat32;
 }
 
 void optimize(Graph& graph) {

@@ -63,8 +63,8 @@ void merge_padding(Graph& graph) {
     const Node& writer = graph.nodes[writers[in]];
     if (writer.op != Op::kPad || !writer.post.is_empty()) continue;
     const auto& pad = writer.as<PadAttributes>();
-    const bool spatial = pad.before.rank() == 4 && pad.before[0] == 0 && pad.after[0] == 0 && pad.before[3] == 0 &&
-                         pad.after[3] == 0;
+    const bool spatial =
+        pad.before.rank() == 4 && pad.before[0] == 0 && pad.after[0] == 0 && pad.before[3] == 0 && pad.after[3] == 0;
     const auto negative = [](int64_t amount) { return amount < 0; };
     if (!spatial || pad.value != 0.0f || std::any_of(pad.before.begin(), pad.before.end(), negative) ||
         std::any_of(pad.after.begin(), pad.after.end(), negative)) {

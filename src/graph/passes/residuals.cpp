@@ -17,7 +17,8 @@ void fuse_residuals(Graph& graph) {
   const auto writers = find_writers(graph);
   std::vector<bool> gone(graph.nodes.size(), false);
   for (Node& node : graph.nodes) {
-    if (node.op != Op::kBinary || node.as<BinaryAttributes>().op != kernels::Binary::kAdd || !is_float(graph, node)) continue;
+    if (node.op != Op::kBinary || node.as<BinaryAttributes>().op != kernels::Binary::kAdd || !is_float(graph, node))
+      continue;
     if (!(graph.values[node.inputs[0]].shape == graph.values[node.inputs[1]].shape)) continue;
     // Where both operands come from convolutions, the later one takes the other in.
     ValueId host = kNoValue, other = kNoValue;
