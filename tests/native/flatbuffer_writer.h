@@ -22,33 +22,33 @@ void append_number(ByteVector& bytes, T value) {
 
 // A field's value or an item of a vector. Trees are built with the functions below and may be changed anywhere before
 // they are written.
-struct Node {
+struct Tree {
   enum class Kind { kNumber, kNumbers, kTable, kTables };
 
   Kind kind = Kind::kTable;
   ByteVector bytes;                 // numbers
   uint32_t count = 0;               // of numbers in a vector
-  std::map<uint32_t, Node> fields;  // of a table
-  std::vector<Node> items;          // of a vector of tables
+  std::map<uint32_t, Tree> fields;  // of a table
+  std::vector<Tree> items;          // of a vector of tables
 
   // A field of a table.
-  Node& operator[](uint32_t field) { return fields[field]; }
+  Tree& operator[](uint32_t field) { return fields[field]; }
   // An item of a vector of tables.
-  Node& at(size_t index) { return items.at(index); }
+  Tree& at(size_t index) { return items.at(index); }
 };
 
 template <class T>
-Node number(T value) {
-  Node node;
-  node.kind = Node::Kind::kNumber;
+Tree number(T value) {
+  Tree node;
+  node.kind = Tree::Kind::kNumber;
   append_number(node.bytes, value);
   return node;
 }
 
 template <class T>
-Node numbers(const std::vector<T>& values) {
-  Node node;
-  node.kind = Node::Kind::kNumbers;
+Tree numbers(const std::vector<T>& values) {
+  Tree node;
+  node.kind = Tree::Kind::kNumbers;
   node.count = static_cast<uint32_t>(values.size());
   for (const T value : values) append_number(node.bytes, value);
   return node;
@@ -56,23 +56,23 @@ Node numbers(const std::vector<T>& values) {
 
 // The bytes of the numbers, as a vector of bytes.
 template <class T>
-Node blob(const std::vector<T>& values) {
-  Node node = numbers(values);
+Tree blob(const std::vector<T>& values) {
+  Tree node = numbers(values);
   node.count = static_cast<uint32_t>(node.bytes.size());
   return node;
 }
 
-inline Node text(std::string_view value) { return numbers(std::vector<char>(value.begin(), value.end())); }
+inline Tree text(std::string_view value) { return numbers(std::vector<char>(value.begin(), value.end())); }
 
-inline Node table(std::map<uint32_t, Node> fields) {
-  Node node;
+inline Tree table(std::map<uint32_t, Tree> fields) {
+  Tree node;
   node.fields = std::move(fields);
   return node;
 }
 
-inline Node tables(std::vector<Node> items) {
-  Node node;
-  node.kind = Node::Kind::kTables;
+inline Tree tables(std::vector<Tree> items) {
+  Tree node;
+  node.kind = Tree::Kind::kTables;
   node.items = std::move(items);
   return node;
 }
@@ -80,7 +80,7 @@ inline Node tables(std::vector<Node> items) {
 class FlatbufferWriter {
  public:
   // `reserved` bytes after the identifier stay free for a header.
-  static ByteVector write(const Node& root, std::string_view identifier, size_t reserved = 0) {
+  static ByteVector write(const Tree& root, std::string_view identifier, size_t reserved = 0) {
     FlatbufferWriter writer;
     append_number(writer.out_, uint32_t{0});
     for (const char c : identifier) writer.out_.push_back(static_cast<std::byte>(c));
@@ -90,18 +90,18 @@ class FlatbufferWriter {
   }
 
  private:
-  size_t write_node(const Node& node) {
+  size_t write_node(const Tree& node) {
     switch (node.kind) {
-      case Node::Kind::kNumbers:
+      case Tree::Kind::kNumbers:
         return write_numbers(node);
-      case Node::Kind::kTables:
+      case Tree::Kind::kTables:
         return write_tables(node);
       default:
         return write_table(node);
     }
   }
 
-  size_t write_numbers(const Node& node) {
+  size_t write_numbers(const Tree& node) {
     while (out_.size() % 16 != 12) out_.push_back({});  // the items start at a multiple of 16
     const size_t position = out_.size();
     append_number(out_, node.count);
@@ -110,7 +110,7 @@ class FlatbufferWriter {
     return position;
   }
 
-  size_t write_tables(const Node& node) {
+  size_t write_tables(const Tree& node) {
     const size_t position = out_.size();
     append_number(out_, static_cast<uint32_t>(node.items.size()));
     out_.resize(out_.size() + 4 * node.items.size());
@@ -118,13 +118,13 @@ class FlatbufferWriter {
     return position;
   }
 
-  size_t write_table(const Node& node) {
+  size_t write_table(const Tree& node) {
     const uint32_t slots = node.fields.empty() ? 0 : node.fields.rbegin()->first + 1;
     std::vector<uint16_t> vtable(slots + 2);
     uint16_t size = 4;
     for (const auto& [slot, field] : node.fields) {
       vtable[slot + 2] = size;
-      size += static_cast<uint16_t>(field.kind == Node::Kind::kNumber ? field.bytes.size() : 4);
+      size += static_cast<uint16_t>(field.kind == Tree::Kind::kNumber ? field.bytes.size() : 4);
     }
     vtable[0] = static_cast<uint16_t>(2 * vtable.size());
     vtable[1] = size;
@@ -134,7 +134,7 @@ class FlatbufferWriter {
     out_.resize(position + size);
     for (const auto& [slot, field] : node.fields) {
       const size_t place = position + vtable[slot + 2];
-      if (field.kind == Node::Kind::kNumber) {
+      if (field.kind == Tree::Kind::kNumber) {
         std::memcpy(out_.data() + place, field.bytes.data(), field.bytes.size());
       } else {
         point(place, write_node(field));

@@ -31,41 +31,41 @@ struct ProgramTree {
   enum : uint32_t { kConstants, kStates, kPayload, kNamed };
   enum : size_t { kKernelCall, kDelegateCall, kMove, kJump, kFree };
 
-  Node root;
+  Tree root;
   ByteVector segments = ByteVector(256);  // four of 64 bytes
   uint32_t header_length = 32;
 
   ProgramTree();
 
-  Node& plan() { return root[1].at(0); }
-  Node& value(size_t i) { return plan()[2].at(i); }
-  Node& tensor(size_t i) { return value(i)[1]; }
-  Node& instruction(size_t i) { return plan()[5].at(0)[2].at(i); }
-  Node& call(size_t i) { return instruction(i)[1]; }
-  Node& delegate() { return plan()[7].at(0); }
+  Tree& plan() { return root[1].at(0); }
+  Tree& value(size_t i) { return plan()[2].at(i); }
+  Tree& tensor(size_t i) { return value(i)[1]; }
+  Tree& instruction(size_t i) { return plan()[5].at(0)[2].at(i); }
+  Tree& call(size_t i) { return instruction(i)[1]; }
+  Tree& delegate() { return plan()[7].at(0); }
 
   ByteVector bytes() const;
 };
 
-inline Node planned_tensor(uint32_t offset) {
+inline Tree planned_tensor(uint32_t offset) {
   return table({{0, number(int8_t{6})},
                 {2, numbers<int32_t>({2, 3})},
                 {3, numbers<uint8_t>({0, 1})},
                 {6, table({{0, number(uint32_t{1})}, {1, number(offset)}})}});
 }
 
-inline Node constant_tensor(uint32_t index) {
+inline Tree constant_tensor(uint32_t index) {
   return table(
       {{0, number(int8_t{6})}, {2, numbers<int32_t>({2, 3})}, {3, numbers<uint8_t>({0, 1})}, {5, number(index)}});
 }
 
-inline Node value_node(uint8_t code, Node content) { return table({{0, number(code)}, {1, std::move(content)}}); }
+inline Tree value_node(uint8_t code, Tree content) { return table({{0, number(code)}, {1, std::move(content)}}); }
 
 inline ProgramTree::ProgramTree() {
-  Node state = planned_tensor(64);
+  Tree state = planned_tensor(64);
   state[5] = number(uint32_t{1});
   state[9] = table({{1, text("state")}});
-  Node values = tables({value_node(5, planned_tensor(0)),                                   //
+  Tree values = tables({value_node(5, planned_tensor(0)),                                   //
                         value_node(5, constant_tensor(1)),                                  //
                         value_node(5, planned_tensor(32)),                                  //
                         value_node(2, table({{0, number(int64_t{1})}})),                    //
@@ -77,13 +77,13 @@ inline ProgramTree::ProgramTree() {
                         value_node(4, table({{0, number(0.5)}})),                           //
                         value_node(10, table({{0, numbers<int32_t>({kInput, kOutput})}})),  //
                         table({{0, number(uint8_t{1})}})});
-  Node instructions = tables({value_node(1, table({{0, number(int32_t{0})}, {1, numbers<int32_t>({0, 1, 3, 2, 2})}})),
+  Tree instructions = tables({value_node(1, table({{0, number(int32_t{0})}, {1, numbers<int32_t>({0, 1, 3, 2, 2})}})),
                               value_node(2, table({{0, number(int32_t{0})}, {1, numbers<int32_t>({0, 2})}})),
                               value_node(3, table({{0, number(int32_t{kInput})}, {1, number(int32_t{kOutput})}})),
                               value_node(4, table({{0, number(int32_t{kCondition})}, {1, number(int32_t{5})}})),
                               value_node(5, table({{0, number(int32_t{kInput})}}))});
-  Node processed = table({{0, number(int8_t{1})}, {1, number(uint32_t{kPayload})}});
-  Node plan_node = table({{0, text("forward")},
+  Tree processed = table({{0, number(int8_t{1})}, {1, number(uint32_t{kPayload})}});
+  Tree plan_node = table({{0, text("forward")},
                           {2, std::move(values)},
                           {3, numbers<int32_t>({kInput})},
                           {4, numbers<int32_t>({kOutput})},
@@ -91,7 +91,7 @@ inline ProgramTree::ProgramTree() {
                           {6, tables({table({{0, text("aten::add")}, {1, text("out")}})})},
                           {7, tables({table({{0, text("Backend")}, {1, std::move(processed)}})})},
                           {8, numbers<int64_t>({0, 96})}});
-  std::vector<Node> segment_tables;
+  std::vector<Tree> segment_tables;
   for (uint64_t i = 0; i < 4; ++i) segment_tables.push_back(table({{0, number(64 * i)}, {1, number(uint64_t{64})}}));
   root = table({{0, number(uint32_t{0})},
                 {1, tables({std::move(plan_node)})},

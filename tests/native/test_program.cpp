@@ -324,7 +324,7 @@ REFUSED("free of an int", "instr_args.value_index: frees value 3, which is an in
 TEST_CASE("program refused: offsets that make the file look larger than it is") {
   // All values are the same list of many items: quadratic memory if each were decoded.
   ProgramTree p;
-  std::vector<Node> many(2000, value_node(8, table({{0, numbers<double>({})}})));
+  std::vector<Tree> many(2000, value_node(8, table({{0, numbers<double>({})}})));
   p.plan()[2] = tables(many);
   p.plan()[3] = p.plan()[4] = numbers<int32_t>({});
   for (const uint32_t field : {5, 6, 7}) p.plan().fields.erase(field);
