@@ -151,6 +151,61 @@ ENR_INLINE V min_nan(V x, V y) {
   return x < y ? x : (x != x ? x : y);
 }
 
+// Whether any lane of a comparison's result is true.
+template <class M>
+ENR_INLINE bool any(M mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_epi8((__m256i)mask) != 0;
+#elif defined(__SSE2__)
+  return _mm_movemask_epi8((__m128i)mask) != 0;
+#else
+  uint64_t words[sizeof(M) / 8];
+  memcpy(words, &mask, sizeof mask);
+  uint64_t all = 0;
+  for (uint64_t word : words) all |= word;
+  return all != 0;
+#endif
+}
+
+// The lower and the upper half of the lanes as doubles, and back.
+ENR_INLINE F64 low_doubles(F32 v) {
+#if defined(__AVX512F__)
+  return (F64)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v));
+#elif defined(__AVX2__)
+  return (F64)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v));
+#elif defined(__SSE2__)
+  return (F64)_mm_cvtps_pd((__m128)v);
+#else
+  return F64{static_cast<double>(v[0]), static_cast<double>(v[1])};
+#endif
+}
+ENR_INLINE F64 high_doubles(F32 v) {
+#if defined(__AVX512F__)
+  return (F64)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1));
+#elif defined(__AVX2__)
+  return (F64)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1));
+#elif defined(__SSE2__)
+  return (F64)_mm_cvtps_pd(_mm_movehl_ps((__m128)v, (__m128)v));
+#else
+  return F64{static_cast<double>(v[2]), static_cast<double>(v[3])};
+#endif
+}
+ENR_INLINE F32 to_floats(F64 low, F64 high) {
+#if defined(__AVX512F__)
+  const __m512 lower = _mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)low));
+  return (F32)_mm512_insertf32x8(lower, _mm512_cvtpd_ps((__m512d)high), 1);
+#elif defined(__AVX2__)
+  return (F32)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)high), _mm256_cvtpd_ps((__m256d)low));
+#elif defined(__SSE2__)
+  return (F32)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)low), _mm_cvtpd_ps((__m128d)high));
+#else
+  return F32{static_cast<float>(low[0]), static_cast<float>(low[1]), static_cast<float>(high[0]),
+             static_cast<float>(high[1])};
+#endif
+}
+
 // f of each lane by itself, for functions that have no vector form.
 template <class V, class F>
 ENR_INLINE V each_lane(V x, F f) {

@@ -2,58 +2,74 @@
 
 // Elementary functions of floating vectors.
 
-#include "kernels/simd/arith.h"
+#include "kernels/simd/exponential.h"
+#include "kernels/simd/logarithm.h"
+#include "kernels/simd/trigonometry.h"
 
 namespace enr::kernels::ENR_ISA {
 
-#define ENR_LANE_FUNCTION(name)                                                  \
-  ENR_INLINE F32 name(F32 x) {                                                   \
-    return each_lane(x, [](float value) { return __builtin_##name##f(value); }); \
-  }                                                                              \
-  ENR_INLINE F64 name(F64 x) {                                                   \
-    return each_lane(x, [](double value) { return __builtin_##name(value); });   \
+// The C library's functions, lane by lane, where there is no vector form.
+#define ENR_LANE_FUNCTION(type, scalar, name, builtin)                \
+  ENR_INLINE type name(type x) {                                      \
+    return each_lane(x, [](scalar value) { return builtin(value); }); \
   }
-ENR_LANE_FUNCTION(exp)
-ENR_LANE_FUNCTION(exp2)
-ENR_LANE_FUNCTION(expm1)
-ENR_LANE_FUNCTION(log)
-ENR_LANE_FUNCTION(log2)
-ENR_LANE_FUNCTION(log10)
-ENR_LANE_FUNCTION(log1p)
-ENR_LANE_FUNCTION(sin)
-ENR_LANE_FUNCTION(cos)
-ENR_LANE_FUNCTION(tan)
-ENR_LANE_FUNCTION(asin)
-ENR_LANE_FUNCTION(acos)
-ENR_LANE_FUNCTION(atan)
-ENR_LANE_FUNCTION(sinh)
-ENR_LANE_FUNCTION(cosh)
-ENR_LANE_FUNCTION(tanh)
-ENR_LANE_FUNCTION(asinh)
-ENR_LANE_FUNCTION(acosh)
-ENR_LANE_FUNCTION(atanh)
-ENR_LANE_FUNCTION(erf)
-ENR_LANE_FUNCTION(erfc)
+ENR_LANE_FUNCTION(F64, double, asin, __builtin_asin)
+ENR_LANE_FUNCTION(F64, double, acos, __builtin_acos)
+ENR_LANE_FUNCTION(F64, double, atan, __builtin_atan)
+ENR_LANE_FUNCTION(F64, double, erf, __builtin_erf)
+ENR_LANE_FUNCTION(F64, double, erfc, __builtin_erfc)
+ENR_LANE_FUNCTION(F32, float, erfc, __builtin_erfcf)
 #undef ENR_LANE_FUNCTION
 
-#define ENR_LANE_FUNCTION_2(name)                                                       \
-  ENR_INLINE F32 name(F32 x, F32 y) {                                                   \
-    return each_lane(x, y, [](float a, float b) { return __builtin_##name##f(a, b); }); \
-  }                                                                                     \
-  ENR_INLINE F64 name(F64 x, F64 y) {                                                   \
-    return each_lane(x, y, [](double a, double b) { return __builtin_##name(a, b); });  \
+ENR_INLINE F64 atan2(F64 y, F64 x) {
+  return each_lane(y, x, [](double a, double b) { return __builtin_atan2(a, b); });
+}
+ENR_INLINE F64 hypot(F64 x, F64 y) {
+  return each_lane(x, y, [](double a, double b) { return __builtin_hypot(a, b); });
+}
+// Squares of floats neither overflow nor vanish in double.
+ENR_INLINE F32 hypot(F32 x, F32 y) {
+  const F64 xl = low_doubles(x), xh = high_doubles(x), yl = low_doubles(y), yh = high_doubles(y);
+  const F32 result = to_floats(sqrt(fma(xl, xl, yl * yl)), sqrt(fma(xh, xh, yh * yh)));
+  const F32 infinity = constant<F32>(__builtin_inf());
+  return (abs(x) == infinity) | (abs(y) == infinity) ? infinity : result;
+}
+
+// Within 2 ulp: a polynomial near zero, 1 - exp(polynomial) beyond.
+ENR_INLINE F32 erf(F32 x) {
+  const F32 a = min_keep_nan(abs(x), constant<F32>(3.95));
+  const F32 z = a * a;
+  const F32 near =
+      fma(polynomial(z, 0.128379151, -0.376124978, 0.112818465, -0.0267677289, 0.00499483431, -0.000599940133), x, x);
+  const F32 g = polynomial(a, 0.128519773, 0.635700047, 0.105285808, -0.0229052771, 0.00321971183, -0.000214559273);
+  const F32 far = constant<F32>(1) - exp(negate(fma(a, g, a)));
+  return a < constant<F32>(0.92) ? near : copysign(far, x);
+}
+
+// The rest of a division that truncates, exactly.
+ENR_INLINE F64 fmod(F64 x, F64 y) {
+  return each_lane(x, y, [](double a, double b) { return __builtin_fmod(a, b); });
+}
+// In double, whose products of a float and a quotient below 2^28 are exact; the quotient may be one too large.
+ENR_INLINE F64 fmod_near(F64 x, F64 y) {
+  const F64 quotient = round<Rounding::kTowardsZero>(x / y);
+  const F64 rest = x - quotient * y;
+  return ((rest < F64{}) != (x < F64{})) & (rest != F64{}) ? rest + copysign(y, x) : rest;
+}
+ENR_INLINE F32 fmod(F32 x, F32 y) {
+  const I32 is_near = (abs(x / y) < constant<F32>(0x1p27)) & (y == y) & (abs(y) < constant<F32>(__builtin_inf()));
+  if (__builtin_expect(any(~is_near), 0)) {
+    return each_lane(x, y, [](float a, float b) { return __builtin_fmodf(a, b); });
   }
-ENR_LANE_FUNCTION_2(fmod)
-ENR_LANE_FUNCTION_2(pow)
-ENR_LANE_FUNCTION_2(atan2)
-ENR_LANE_FUNCTION_2(hypot)
-#undef ENR_LANE_FUNCTION_2
+  const F32 rest = to_floats(fmod_near(low_doubles(x), low_doubles(y)), fmod_near(high_doubles(x), high_doubles(y)));
+  return copysign(rest, x);
+}
 
 // The remainder that has y's sign.
 template <class V>
 ENR_INLINE V floor_modulo(V x, V y) {
   const V rest = fmod(x, y);
-  return (rest < V{}) != (y < V{}) && rest != V{} ? rest + y : rest;
+  return ((rest < V{}) != (y < V{})) & (rest != V{}) ? rest + y : rest;
 }
 
 // The quotient rounded down, consistent with floor_modulo.
@@ -61,16 +77,11 @@ template <class V>
 ENR_INLINE V floor_divide(V x, V y) {
   const V rest = fmod(x, y);
   V quotient = (x - rest) / y;
-  quotient = (rest < V{}) != (y < V{}) && rest != V{} ? quotient - constant<V>(1) : quotient;
+  quotient = ((rest < V{}) != (y < V{})) & (rest != V{}) ? quotient - constant<V>(1) : quotient;
   V whole = round<Rounding::kDown>(quotient);
   whole = quotient - whole > constant<V>(0.5) ? whole + constant<V>(1) : whole;
   whole = quotient == V{} ? copysign(V{}, x / y) : whole;
   return y == V{} ? x / y : whole;
-}
-
-template <class V>
-ENR_INLINE V sigmoid(V x) {
-  return constant<V>(1) / (constant<V>(1) + exp(negate(x)));
 }
 
 }  // namespace enr::kernels::ENR_ISA

@@ -21,26 +21,6 @@ ENR_INLINE float add_lanes(F32 v) {
   return lanes[0];
 }
 
-// The lower and the upper half of the lanes as doubles.
-ENR_INLINE F64 low_doubles(F32 v) {
-#if defined(__AVX512F__)
-  return (F64)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v));
-#elif defined(__AVX2__)
-  return (F64)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v));
-#else
-  return F64{static_cast<double>(v[0]), static_cast<double>(v[1])};
-#endif
-}
-ENR_INLINE F64 high_doubles(F32 v) {
-#if defined(__AVX512F__)
-  return (F64)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1));
-#elif defined(__AVX2__)
-  return (F64)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1));
-#else
-  return F64{static_cast<double>(v[2]), static_cast<double>(v[3])};
-#endif
-}
-
 // A running sum that also keeps what each addition rounds away.
 struct CompensatedSum {
   double total = 0;

@@ -121,5 +121,38 @@ template <class V>
 ENR_INLINE V max_keep_nan(V x, V limit) {
   return x < limit ? limit : x;
 }
+#if defined(__SSE2__)
+// minps and maxps give their second operand where either is NaN.
+#if defined(__AVX512F__)
+#define ENR_EXTREME(op, type, suffix, x, limit) (type) _mm512_##op##_##suffix((limit), (x))
+using RawF32 = __m512;
+using RawF64 = __m512d;
+#elif defined(__AVX2__)
+#define ENR_EXTREME(op, type, suffix, x, limit) (type) _mm256_##op##_##suffix((limit), (x))
+using RawF32 = __m256;
+using RawF64 = __m256d;
+#else
+#define ENR_EXTREME(op, type, suffix, x, limit) (type) _mm_##op##_##suffix((limit), (x))
+using RawF32 = __m128;
+using RawF64 = __m128d;
+#endif
+template <>
+ENR_INLINE F32 min_keep_nan<F32>(F32 x, F32 limit) {
+  return ENR_EXTREME(min, F32, ps, (RawF32)x, (RawF32)limit);
+}
+template <>
+ENR_INLINE F32 max_keep_nan<F32>(F32 x, F32 limit) {
+  return ENR_EXTREME(max, F32, ps, (RawF32)x, (RawF32)limit);
+}
+template <>
+ENR_INLINE F64 min_keep_nan<F64>(F64 x, F64 limit) {
+  return ENR_EXTREME(min, F64, pd, (RawF64)x, (RawF64)limit);
+}
+template <>
+ENR_INLINE F64 max_keep_nan<F64>(F64 x, F64 limit) {
+  return ENR_EXTREME(max, F64, pd, (RawF64)x, (RawF64)limit);
+}
+#undef ENR_EXTREME
+#endif
 
 }  // namespace enr::kernels::ENR_ISA

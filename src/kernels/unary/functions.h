@@ -109,7 +109,7 @@ template <class V>
 struct HardSwish {
   explicit ENR_INLINE HardSwish(const LoopParams&) {}
   ENR_INLINE V operator()(V x) const {
-    return x * min_keep_nan(max_keep_nan(x + constant<V>(3), V{}), constant<V>(6)) / constant<V>(6);
+    return x * (min_keep_nan(max_keep_nan(x + constant<V>(3), V{}), constant<V>(6)) * constant<V>(1.0 / 6));
   }
 };
 
@@ -117,7 +117,7 @@ template <class V>
 struct HardSigmoid {
   explicit ENR_INLINE HardSigmoid(const LoopParams&) {}
   ENR_INLINE V operator()(V x) const {
-    return min_keep_nan(max_keep_nan(x + constant<V>(3), V{}), constant<V>(6)) / constant<V>(6);
+    return min_keep_nan(max_keep_nan(x + constant<V>(3), V{}), constant<V>(6)) * constant<V>(1.0 / 6);
   }
 };
 
@@ -134,7 +134,12 @@ struct Softplus {
 template <class V>
 struct Mish {
   explicit ENR_INLINE Mish(const LoopParams&) {}
-  ENR_INLINE V operator()(V x) const { return x * tanh(log1p(exp(x))); }
+  // With e = exp(x): tanh(log(1 + e)) = (e^2 + 2e) / (e^2 + 2e + 2). Beyond 20 it is 1, and e^2 might overflow.
+  ENR_INLINE V operator()(V x) const {
+    const V e = exp(min_keep_nan(x, constant<V>(20)));
+    const V n = e * (e + constant<V>(2));
+    return x * (n / (n + constant<V>(2)));
+  }
 };
 
 template <class V>
