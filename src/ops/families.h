@@ -26,5 +26,19 @@ void register_masked(OperatorTable& table);
 void register_sort(OperatorTable& table);
 void register_search(OperatorTable& table);
 void register_unique(OperatorTable& table);
+void register_unary(OperatorTable& table);
+void register_activation(OperatorTable& table);
+void register_arithmetic(OperatorTable& table);
+void register_binary(OperatorTable& table);
+void register_comparison(OperatorTable& table);
+void register_ternary(OperatorTable& table);
+void register_special(OperatorTable& table);
+void register_reduction(OperatorTable& table);
+void register_statistics(OperatorTable& table);
+void register_arg_reduction(OperatorTable& table);
+void register_softmax(OperatorTable& table);
+void register_norm(OperatorTable& table);
+void register_batch_norm(OperatorTable& table);
+void register_distance(OperatorTable& table);
 
 }  // namespace enr::ops

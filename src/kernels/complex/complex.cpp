@@ -1,0 +1,153 @@
+#include "kernels/complex/complex.h"
+
+#include <cmath>
+#include <complex>
+
+#include "base/dtype.h"
+
+namespace enr::kernels {
+
+namespace {
+
+template <class T>
+using Complex = std::complex<T>;
+
+// Without the recovery of infinities from NaN parts that std::complex adds.
+template <class T>
+Complex<T> multiply(Complex<T> x, Complex<T> y) {
+  return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
+}
+
+// Smith's division: scales by the divisor's larger part, so that nothing overflows early.
+template <class T>
+Complex<T> divide(Complex<T> x, Complex<T> y) {
+  const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
+  if (std::abs(c) >= std::abs(d)) {
+    if (c == 0 && d == 0) return {a / std::abs(c), b / std::abs(d)};
+    const T ratio = d / c;
+    const T scale = T(1) / (c + d * ratio);
+    return {(a + b * ratio) * scale, (b - a * ratio) * scale};
+  }
+  const T ratio = c / d;
+  const T scale = T(1) / (c * ratio + d);
+  return {(a * ratio + b) * scale, (b * ratio - a) * scale};
+}
+
+template <class T>
+bool is_nonzero(Complex<T> x) {
+  return x.real() != 0 || x.imag() != 0;
+}
+
+template <class Out, class In, auto function>
+void run_unary(void* out, const void* const* in, const uint8_t* step, size_t n, const LoopParams&) noexcept {
+  const In* x = static_cast<const In*>(in[0]);
+  Out* to = static_cast<Out*>(out);
+  for (size_t i = 0; i < n; ++i) to[i] = function(x[i * step[0]]);
+}
+
+template <class Out, class In, auto function>
+void run_binary(void* out, const void* const* in, const uint8_t* step, size_t n, const LoopParams& params) noexcept {
+  const In* x = static_cast<const In*>(in[0]);
+  const In* y = static_cast<const In*>(in[1]);
+  Out* to = static_cast<Out*>(out);
+  for (size_t i = 0; i < n; ++i) to[i] = function(x[i * step[0]], y[i * step[1]], params);
+}
+
+template <class T>
+LoopFn unary_fn(Unary op) noexcept {
+  using C = Complex<T>;
+  switch (op) {
+    case Unary::kNeg:
+      return run_unary<C, C, [](C x) { return -x; }>;
+    case Unary::kSquare:
+      return run_unary<C, C, [](C x) { return multiply(x, x); }>;
+    case Unary::kReciprocal:
+      return run_unary<C, C, [](C x) { return divide(C(1), x); }>;
+    case Unary::kExp:
+      return run_unary<C, C, [](C x) { return std::exp(x); }>;
+    case Unary::kSqrt:
+      return run_unary<C, C, [](C x) { return std::sqrt(x); }>;
+    case Unary::kAbs:
+      return run_unary<T, C, [](C x) { return std::hypot(x.real(), x.imag()); }>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T>
+LoopFn binary_fn(Binary op) noexcept {
+  using C = Complex<T>;
+  switch (op) {
+    case Binary::kAdd:
+      return run_binary<C, C, [](C x, C y, const LoopParams& p) { return x + static_cast<T>(p.a) * y; }>;
+    case Binary::kSub:
+      return run_binary<C, C, [](C x, C y, const LoopParams& p) { return x - static_cast<T>(p.a) * y; }>;
+    case Binary::kMul:
+      return run_binary<C, C, [](C x, C y, const LoopParams&) { return multiply(x, y); }>;
+    case Binary::kDiv:
+      return run_binary<C, C, [](C x, C y, const LoopParams&) { return divide(x, y); }>;
+    case Binary::kPow:
+      return run_binary<C, C, [](C x, C y, const LoopParams&) { return std::pow(x, y); }>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T>
+LoopFn comparison_fn(Comparison op) noexcept {
+  using C = Complex<T>;
+  using B = uint8_t;
+  switch (op) {
+    case Comparison::kEq:
+      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return x == y; }>;
+    case Comparison::kNe:
+      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return x != y; }>;
+    case Comparison::kLogicalAnd:
+      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return is_nonzero(x) && is_nonzero(y); }>;
+    case Comparison::kLogicalOr:
+      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return is_nonzero(x) || is_nonzero(y); }>;
+    case Comparison::kLogicalXor:
+      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return is_nonzero(x) != is_nonzero(y); }>;
+    default:
+      return nullptr;
+  }
+}
+
+Loop make_loop(LoopFn run, DType in, DType out, uint8_t inputs) noexcept {
+  Loop loop;
+  loop.run = run;
+  loop.out = out;
+  loop.in[0] = in;
+  if (inputs == 2) loop.in[1] = in;
+  loop.inputs = inputs;
+  loop.cost = 4;
+  return loop;
+}
+
+bool is_single(DType dtype) noexcept { return dtype == DType::kComplex64; }
+
+}  // namespace
+
+Loop complex_unary_loop(Unary op, DType dtype) noexcept {
+  const DType real = is_single(dtype) ? DType::kFloat32 : DType::kFloat64;
+  const LoopFn run = is_single(dtype) ? unary_fn<float>(op) : unary_fn<double>(op);
+  return make_loop(run, dtype, op == Unary::kAbs ? real : dtype, 1);
+}
+
+Loop conjugate_loop(DType dtype) noexcept {
+  using Single = Complex<float>;
+  using Double = Complex<double>;
+  const LoopFn run = is_single(dtype) ? run_unary<Single, Single, [](Single x) { return std::conj(x); }>
+                                      : run_unary<Double, Double, [](Double x) { return std::conj(x); }>;
+  return make_loop(run, dtype, dtype, 1);
+}
+
+Loop complex_binary_loop(Binary op, DType dtype) noexcept {
+  return make_loop(is_single(dtype) ? binary_fn<float>(op) : binary_fn<double>(op), dtype, dtype, 2);
+}
+
+Loop complex_comparison_loop(Comparison op, DType dtype) noexcept {
+  return make_loop(is_single(dtype) ? comparison_fn<float>(op) : comparison_fn<double>(op), dtype, DType::kBool, 2);
+}
+
+}  // namespace enr::kernels

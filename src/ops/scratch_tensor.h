@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ops/context.h"
+
+namespace enr::ops {
+
+// A row-major tensor in scratch memory, valid until the operator returns.
+inline Tensor scratch_tensor(OpContext& context, DType dtype, Sizes sizes) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.rank = static_cast<uint8_t>(sizes.size());
+  for (size_t d = 0; d < sizes.size(); ++d) tensor.dim_order_array[d] = static_cast<uint8_t>(d);
+  tensor.set_sizes(sizes);
+  tensor.capacity_bytes = tensor.size_bytes();
+  tensor.data = context.scratch(tensor.capacity_bytes);
+  return tensor;
+}
+
+}  // namespace enr::ops

@@ -1,0 +1,49 @@
+// Softmax and its logarithm.
+
+#include "kernels/softmax/softmax.h"
+
+#include "ops/families.h"
+#include "ops/memory_order.h"
+
+namespace enr::ops {
+
+namespace {
+
+template <bool kLogarithm>
+void run(OpContext& context, const Tensor& self, int64_t dim, DType result, Tensor& out) {
+  require_floating(result, "self");
+  require_same_dtype(out, result, "out");
+  const size_t along = normalize_dim(dim, self.rank);
+  context.resize(out, self.sizes());
+  const void* in = self.data;
+  if (self.dtype != result || !same_layout(self, out)) {
+    copy_elements(context, self, out);
+    in = out.data;
+  }
+  const AroundDim view(out, along);
+  kernels::softmax(kLogarithm, result, in, out.data, view.outer, view.size, view.inner);
+}
+
+template <bool kLogarithm>
+void softmax_out(OpContext& context, const Tensor& self, int64_t dim, bool half_to_float, Tensor& out) {
+  if (half_to_float && self.dtype != DType::kFloat16) {
+    fail_execution("self: expected float16 for half_to_float, got ", dtype_name(self.dtype));
+  }
+  run<kLogarithm>(context, self, dim, half_to_float ? DType::kFloat32 : self.dtype, out);
+}
+
+template <bool kLogarithm>
+void softmax_int_out(OpContext& context, const Tensor& self, int64_t dim, std::optional<DType> dtype, Tensor& out) {
+  run<kLogarithm>(context, self, dim, dtype.value_or(self.dtype), out);
+}
+
+}  // namespace
+
+void register_softmax(OperatorTable& table) {
+  table.add<softmax_out<false>>("aten::_softmax.out");
+  table.add<softmax_out<true>>("aten::_log_softmax.out");
+  table.add<softmax_int_out<false>>("aten::softmax.int_out");
+  table.add<softmax_int_out<true>>("aten::log_softmax.int_out");
+}
+
+}  // namespace enr::ops

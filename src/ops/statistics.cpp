@@ -1,0 +1,144 @@
+// Variances, norms and log-sum-exp over dims.
+
+#include <cmath>
+
+#include "kernels/reduce/reduce.h"
+#include "ops/elementwise.h"
+#include "ops/families.h"
+#include "ops/reduced_dims.h"
+#include "ops/scratch_tensor.h"
+
+namespace enr::ops {
+
+namespace {
+
+using kernels::Reduce;
+using kernels::ReduceParams;
+using OptionalDims = std::optional<Sizes>;
+
+void run(OpContext& context, Reduce op, const ReduceParams& params, const Tensor& self, uint32_t mask, bool keepdim,
+         Tensor& out) {
+  context.resize(out, reduced_shape(self, mask, keepdim));
+  DenseResult result(context, out, out.dtype);
+  kernels::reduce(op, params, self.sizes(), {self.data, self.dtype, self.strides().data()}, mask, out.dtype,
+                  result.data());
+  result.finish();
+}
+
+template <Reduce op>
+void variance(OpContext& context, const Tensor& self, const OptionalDims& dims, double correction, bool keepdim,
+              Tensor& out) {
+  require_floating(self.dtype, "self");
+  require_castable(self.dtype, out);
+  ReduceParams params;
+  params.correction = correction;
+  run(context, op, params, self, reduced_mask(dims, self.rank), keepdim, out);
+}
+template <Reduce op>
+void variance_out(OpContext& context, const Tensor& self, const OptionalDims& dims, bool unbiased, bool keepdim,
+                  Tensor& out) {
+  variance<op>(context, self, dims, unbiased ? 1 : 0, keepdim, out);
+}
+template <Reduce op>
+void variance_correction_out(OpContext& context, const Tensor& self, const OptionalDims& dims,
+                             const std::optional<Scalar>& correction, bool keepdim, Tensor& out) {
+  variance<op>(context, self, dims, correction ? correction->to<double>() : 1, keepdim, out);
+}
+
+template <bool kRoot>
+void variance_mean_out(OpContext& context, const Tensor& self, const OptionalDims& dims,
+                       const std::optional<Scalar>& correction, bool keepdim, Tensor& out0, Tensor& out1) {
+  require_floating(self.dtype, "self");
+  require_same_dtype(out0, self.dtype, "out0");
+  require_same_dtype(out1, self.dtype, "out1");
+  const uint32_t mask = reduced_mask(dims, self.rank);
+  const Shape shape = reduced_shape(self, mask, keepdim);
+  context.resize(out0, shape, "out0");
+  context.resize(out1, shape, "out1");
+  DenseResult var(context, out0, self.dtype);
+  DenseResult mean(context, out1, self.dtype);
+  kernels::reduce_var_mean(kRoot, correction ? correction->to<double>() : 1, self.sizes(),
+                           {self.data, self.dtype, self.strides().data()}, mask, self.dtype, var.data(), mean.data());
+  var.finish();
+  mean.finish();
+}
+
+void logsumexp_out(OpContext& context, const Tensor& self, Sizes dims, bool keepdim, Tensor& out) {
+  require_real(self.dtype, "self");
+  require_castable(floating_for(self.dtype), out);
+  run(context, Reduce::kLogSumExp, {}, self, reduced_mask(dims, self.rank), keepdim, out);
+}
+
+Reduce norm_kind(double p) noexcept {
+  if (p == 0) return Reduce::kNorm0;
+  if (p == 1) return Reduce::kNorm1;
+  if (p == 2) return Reduce::kNorm2;
+  if (p == INFINITY) return Reduce::kNormInf;
+  if (p == -INFINITY) return Reduce::kNormNegInf;
+  return Reduce::kNormP;
+}
+
+void vector_norm(OpContext& context, const Tensor& self, double p, const OptionalDims& dims, bool keepdim,
+                 Tensor& out) {
+  require_floating(self.dtype, "self");
+  require_castable(self.dtype, out);
+  const uint32_t mask = reduced_mask(dims, self.rank);
+  if (p < 0 || p == INFINITY) require_elements(self, mask, "norm");
+  ReduceParams params;
+  params.p = p;
+  run(context, norm_kind(p), params, self, mask, keepdim, out);
+}
+
+double order(const std::optional<Scalar>& p) noexcept { return p ? p->to<double>() : 2; }
+
+void norm_out(OpContext& context, const Tensor& self, const std::optional<Scalar>& p, Sizes dims, bool keepdim,
+              Tensor& out) {
+  vector_norm(context, self, order(p), dims, keepdim, out);
+}
+void norm_dtype_out(OpContext& context, const Tensor& self, const std::optional<Scalar>& p, Sizes dims, bool keepdim,
+                    DType dtype, Tensor& out) {
+  require_same_dtype(out, dtype, "out");
+  vector_norm(context, self, order(p), dims, keepdim, out);
+}
+void norm_scalar_out(OpContext& context, const Tensor& self, const Scalar& p, Tensor& out) {
+  vector_norm(context, self, p.to<double>(), std::nullopt, false, out);
+}
+void norm_scalar_dtype_out(OpContext& context, const Tensor& self, const std::optional<Scalar>& p, DType dtype,
+                           Tensor& out) {
+  require_same_dtype(out, dtype, "out");
+  vector_norm(context, self, order(p), std::nullopt, false, out);
+}
+void linalg_vector_norm_out(OpContext& context, const Tensor& self, const Scalar& ord, const OptionalDims& dims,
+                            bool keepdim, std::optional<DType> dtype, Tensor& out) {
+  require_same_dtype(out, dtype.value_or(self.dtype), "out");
+  vector_norm(context, self, ord.to<double>(), dims, keepdim, out);
+}
+
+// The norm of a difference.
+void dist_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& p, Tensor& out) {
+  const DType common = result_type(self, other);
+  require_floating(common, "self");
+  Tensor difference = scratch_tensor(context, common, broadcast(self.sizes(), other.sizes()));
+  run_loop(context, loop_for(kernels::Binary::kSub, common), {1}, {self, other}, difference);
+  vector_norm(context, difference, p.to<double>(), std::nullopt, false, out);
+}
+
+}  // namespace
+
+void register_statistics(OperatorTable& table) {
+  table.add<variance_out<Reduce::kVar>>("aten::var.out");
+  table.add<variance_correction_out<Reduce::kVar>>("aten::var.correction_out");
+  table.add<variance_out<Reduce::kStd>>("aten::std.out");
+  table.add<variance_correction_out<Reduce::kStd>>("aten::std.correction_out");
+  table.add<variance_mean_out<false>>("aten::var_mean.correction_out");
+  table.add<variance_mean_out<true>>("aten::std_mean.correction_out");
+  table.add<logsumexp_out>("aten::logsumexp.out");
+  table.add<norm_out>("aten::norm.out");
+  table.add<norm_dtype_out>("aten::norm.dtype_out");
+  table.add<norm_scalar_out>("aten::norm.Scalar_out");
+  table.add<norm_scalar_dtype_out>("aten::norm.ScalarOpt_dtype_out");
+  table.add<linalg_vector_norm_out>("aten::linalg_vector_norm.out");
+  table.add<dist_out>("aten::dist.out");
+}
+
+}  // namespace enr::ops

@@ -1,0 +1,92 @@
+#include "ops/type_rules.h"
+
+#include "base/error.h"
+
+namespace enr::ops {
+
+void ResultType::Level::add(DType other) noexcept {
+  dtype = is_set ? promote(dtype, other) : other;
+  is_set = true;
+}
+
+ResultType& ResultType::add(const Tensor& tensor) noexcept {
+  (tensor.rank == 0 ? rank0_ : dims_).add(tensor.dtype);
+  return *this;
+}
+
+ResultType& ResultType::add(const Scalar& number) noexcept {
+  numbers_.add(number.dtype());
+  return *this;
+}
+
+namespace {
+
+DType complex_for(DType floating) noexcept { return promote(floating, DType::kComplex32); }
+
+DType combine(DType higher, DType lower) noexcept {
+  if (is_complex(higher)) return higher;
+  if (is_floating(higher)) return is_complex(lower) ? complex_for(higher) : higher;
+  if (is_bool(higher) || is_floating(lower) || is_complex(lower)) return promote(higher, lower);
+  return higher;
+}
+
+}  // namespace
+
+DType ResultType::get() const noexcept {
+  DType result = DType::kBool;
+  bool is_set = false;
+  for (const Level* level : {&dims_, &rank0_, &numbers_}) {
+    if (!level->is_set) continue;
+    result = is_set ? combine(result, level->dtype) : level->dtype;
+    is_set = true;
+  }
+  return result;
+}
+
+void require_castable(DType result, const Tensor& out, const char* what) {
+  const bool loses_imaginary = is_complex(result) && !is_complex(out.dtype);
+  const bool loses_fraction = is_floating(result) && is_integral_or_bool(out.dtype);
+  const bool loses_value = !is_bool(result) && is_bool(out.dtype);
+  if (loses_imaginary || loses_fraction || loses_value) {
+    fail_execution(what, ": a ", dtype_name(result), " result cannot be written to a ", dtype_name(out.dtype),
+                   " tensor");
+  }
+}
+
+namespace {
+
+[[noreturn]] void fail_dtype(const char* what, const char* expected, DType got) {
+  fail_execution(what, ": expected ", expected, ", got ", dtype_name(got));
+}
+
+}  // namespace
+
+void require_not_bool(DType dtype, const char* what) {
+  if (is_bool(dtype)) fail_dtype(what, "a number dtype", dtype);
+}
+
+void require_real(DType dtype, const char* what) {
+  if (is_complex(dtype)) fail_dtype(what, "a real dtype", dtype);
+}
+
+void require_floating(DType dtype, const char* what) {
+  switch (dtype) {
+    case DType::kFloat16:
+    case DType::kBFloat16:
+    case DType::kFloat32:
+    case DType::kFloat64:
+      return;
+    default:
+      fail_dtype(what, "a floating dtype", dtype);
+  }
+}
+
+void require_integral_or_bool(DType dtype, const char* what) {
+  if (!is_integral_or_bool(dtype)) fail_dtype(what, "an integer dtype or bool", dtype);
+}
+
+void require_same_dtype(const Tensor& tensor, DType expected, const char* what) {
+  if (tensor.dtype != expected) fail_dtype(what, dtype_name(expected), tensor.dtype);
+}
+
+}  // namespace enr::ops
