@@ -41,12 +41,40 @@ namespace enr::kernels::ENR_ISA {}
 #define ENR_PICK_ISA(function) (baseline::function())
 #endif
 
+// The same for a family that also has FAMILY.vnni.cpp, compiled for the instruction sets with 8-bit dot products.
+#if defined(__x86_64__)
+#define ENR_DECLARE_VNNI_ISAS(Table, function)               \
+  ENR_DECLARE_ISAS(Table, function)                          \
+  namespace x86_avxvnni { const Table& function(); }         \
+  namespace x86_avx512vnni { const Table& function(); }
+#define ENR_PICK_VNNI_ISA(function)                                                  \
+  (::enr::active_isa() == ::enr::Isa::kX86Avx512Vnni ? x86_avx512vnni::function()    \
+   : ::enr::active_isa() == ::enr::Isa::kX86AvxVnni  ? x86_avxvnni::function()       \
+                                                     : ENR_PICK_ISA(function))
+#elif defined(__aarch64__)
+#define ENR_DECLARE_VNNI_ISAS(Table, function) \
+  ENR_DECLARE_ISAS(Table, function)            \
+  namespace arm64_dotprod { const Table& function(); }
+#define ENR_PICK_VNNI_ISA(function) \
+  (::enr::active_isa() == ::enr::Isa::kArm64DotProd ? arm64_dotprod::function() : ENR_PICK_ISA(function))
+#else
+#define ENR_DECLARE_VNNI_ISAS(Table, function) ENR_DECLARE_ISAS(Table, function)
+#define ENR_PICK_VNNI_ISA(function) ENR_PICK_ISA(function)
+#endif
+
 // To be used inside namespace enr::kernels.
 #define ENR_SELECT_ISA(Table, function)                  \
   ENR_DECLARE_ISAS(Table, function)                      \
   const Table& function() {                              \
     static const Table& chosen = ENR_PICK_ISA(function); \
     return chosen;                                       \
+  }
+
+#define ENR_SELECT_VNNI_ISA(Table, function)                  \
+  ENR_DECLARE_VNNI_ISAS(Table, function)                      \
+  const Table& function() {                                   \
+    static const Table& chosen = ENR_PICK_VNNI_ISA(function); \
+    return chosen;                                            \
   }
 
 #endif

@@ -15,6 +15,8 @@ struct QConvWeights {
   int32_t zero_point = 0;
 };
 
+struct QConvCall;
+
 class QConvPlan {
  public:
   // Throws (fail_execution) where the shape is inconsistent.
@@ -41,6 +43,8 @@ class QConvPlan {
                        uint16_t* output, void* workspace) const noexcept;
 
  private:
+  void run(const QConvCall& call, void* workspace) const noexcept;
+
   ConvShape shape_;
   size_t workspace_bytes_ = 0;
 };
@@ -53,9 +57,9 @@ class QConvTransposePlan {
 
   const ConvTransposeShape& shape() const noexcept { return shape_; }
   size_t packed_bytes() const noexcept;
-  void pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization,
-                   void* packed) const noexcept;
-  void pack_dynamic(const QConvWeights& weights, const QDynamic& quantization, void* packed) const noexcept;
+  // These two may throw std::bad_alloc.
+  void pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization, void* packed) const;
+  void pack_dynamic(const QConvWeights& weights, const QDynamic& quantization, void* packed) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   void run_static(const void* input, int32_t input_zero_point, const void* packed, const QOutput& output_range,
                   void* output, void* workspace) const noexcept;
@@ -65,6 +69,8 @@ class QConvTransposePlan {
                        uint16_t* output, void* workspace) const noexcept;
 
  private:
+  void run(const QConvCall& call, void* workspace) const noexcept;
+
   ConvTransposeShape shape_;
   size_t workspace_bytes_ = 0;
 };

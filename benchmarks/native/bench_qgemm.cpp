@@ -1,0 +1,160 @@
+// Times 8-bit and 4-bit products and convolutions with the shapes of real models, on one thread and on all, beside the
+// float product of the same shape.
+//   ENR_ISA=x86_avx2 bench_qgemm [mobilenet|resnet|bert|int4]
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/cpu_info.h"
+#include "base/thread_pool.h"
+#include "kernels/qconv/qconv.h"
+#include "kernels/qgemm/qgemm.h"
+
+namespace {
+
+using namespace enr;
+using namespace enr::kernels;
+
+template <class Run>
+double median_us(Run run) {
+  std::vector<double> times;
+  const auto stop = std::chrono::steady_clock::now() + std::chrono::milliseconds(60);
+  run();
+  while (times.size() < 5 || std::chrono::steady_clock::now() < stop) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    times.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+struct Totals {
+  double one = 0, all = 0, operations = 0;
+};
+
+template <class Run>
+void report(const char* name, double operations, double repeats, Totals& totals, Run run) {
+  const size_t threads = num_threads();
+  set_num_threads(1);
+  const double one = median_us(run);
+  set_num_threads(threads);
+  const double all = median_us(run);
+  std::printf("%-34s %9.1f us %8.1f GOP/s | %9.1f us (%zu threads)\n", name, one, 1e-3 * operations / one, all,
+              threads);
+  totals.one += one * repeats;
+  totals.all += all * repeats;
+  totals.operations += operations * repeats;
+}
+
+void print_totals(const Totals& t) {
+  std::printf("%-34s %9.1f us %8.1f GOP/s | %9.1f us\n\n", "total", t.one, 1e-3 * t.operations / t.one, t.all);
+}
+
+struct Layer {
+  size_t size, inputs, outputs, kernel, stride, repeats;
+};
+
+void run_convolutions(const char* title, const std::vector<Layer>& layers) {
+  std::printf("%s\n", title);
+  Totals totals;
+  for (const Layer& layer : layers) {
+    ConvShape s;
+    s.input_height = s.input_width = layer.size;
+    s.input_channels = layer.inputs;
+    s.output_channels = layer.outputs;
+    s.kernel_height = s.kernel_width = layer.kernel;
+    s.stride_height = s.stride_width = layer.stride;
+    s.pad_top = s.pad_left = s.pad_bottom = s.pad_right = layer.kernel / 2;
+    const QConvPlan plan(s);
+    std::vector<int8_t> weights(layer.outputs * layer.kernel * layer.kernel * layer.inputs, 3);
+    std::vector<int8_t> input(layer.size * layer.size * layer.inputs, 5);
+    const size_t pixels = s.output_height() * s.output_width();
+    std::vector<int8_t> output(pixels * layer.outputs);
+    const float scale = 1e-3f;
+    AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
+    plan.pack_static({.data = weights.data()}, nullptr, {.scales = &scale}, packed.data());
+    char name[80];
+    std::snprintf(name, sizeof name, "%zux%zu x%zu -> x%zu k%zu s%zu", layer.size, layer.size, layer.inputs,
+                  layer.outputs, layer.kernel, layer.stride);
+    const double operations = 2.0 * static_cast<double>(pixels * weights.size());
+    report(name, operations, static_cast<double>(layer.repeats), totals,
+           [&] { plan.run_static(input.data(), 0, packed.data(), {}, output.data(), workspace.data()); });
+  }
+  print_totals(totals);
+}
+
+struct Linear {
+  size_t m, n, k, repeats;
+};
+
+void run_dynamic(const char* title, QWeightType type, size_t block_size, const std::vector<Linear>& layers) {
+  std::printf("%s\n", title);
+  Totals totals;
+  for (const Linear& layer : layers) {
+    const auto [m, n, k, repeats] = layer;
+    QWeights w{
+        .type = type, .n = n, .k = k, .row_bytes = type == QWeightType::kInt4 ? k / 2 : k, .block_size = block_size};
+    w.zero_point = type == QWeightType::kInt4 ? 8 : 0;
+    const std::vector<uint8_t> weights(n * k, 0x35);
+    w.data = weights.data();
+    const std::vector<uint16_t> block_scales(block_size == 0 ? 0 : n * (k / block_size), 0x3c00);
+    const float scale = 1e-2f;
+    AlignedBuffer packed(qgemm_packed_bytes(w)), workspace(qgemm_workspace_bytes(m, n, k));
+    qgemm_pack_dynamic(w, {.scales = &scale, .block_scales = block_scales.data()}, packed.data());
+    std::vector<float> a(m * k, 0.5f), c(m * n);
+    std::vector<int8_t> quantised(m * k);
+    std::vector<Quantization> rows(m);
+    char name[80];
+    std::snprintf(name, sizeof name, "%zu rows %zu -> %zu", m, k, n);
+    report(name, 2.0 * static_cast<double>(m * n * k), static_cast<double>(repeats), totals, [&] {
+      quantize_rows(m, k, a.data(), k, quantised.data(), rows.data());
+      qgemm_dynamic(m, w, quantised.data(), k, rows.data(), packed.data(), {}, c.data(), n,
+                    {workspace.data(), workspace.size_bytes()});
+    });
+  }
+  print_totals(totals);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string only = argc > 1 ? argv[1] : "";
+  std::printf("isa %s\n", std::string(isa_name(active_isa())).c_str());
+  if (only.empty() || only == "mobilenet") {
+    run_convolutions("MobileNetV2 int8, without depthwise",
+                     {{224, 3, 32, 3, 2, 1},   {112, 32, 16, 1, 1, 1}, {112, 16, 96, 1, 1, 1}, {56, 96, 24, 1, 1, 1},
+                      {56, 24, 144, 1, 1, 2},  {56, 144, 24, 1, 1, 1}, {28, 144, 32, 1, 1, 1}, {28, 32, 192, 1, 1, 3},
+                      {28, 192, 32, 1, 1, 2},  {14, 192, 64, 1, 1, 1}, {14, 64, 384, 1, 1, 4}, {14, 384, 64, 1, 1, 3},
+                      {14, 384, 96, 1, 1, 1},  {14, 96, 576, 1, 1, 3}, {14, 576, 96, 1, 1, 2}, {7, 576, 160, 1, 1, 1},
+                      {7, 160, 960, 1, 1, 3},  {7, 960, 160, 1, 1, 2}, {7, 960, 320, 1, 1, 1}, {7, 320, 1280, 1, 1, 1},
+                      {1, 1280, 1000, 1, 1, 1}});
+  }
+  if (only.empty() || only == "resnet") {
+    run_convolutions("ResNet18 int8", {{224, 3, 64, 7, 2, 1},
+                                       {56, 64, 64, 3, 1, 4},
+                                       {56, 64, 128, 3, 2, 1},
+                                       {56, 64, 128, 1, 2, 1},
+                                       {28, 128, 128, 3, 1, 3},
+                                       {28, 128, 256, 3, 2, 1},
+                                       {28, 128, 256, 1, 2, 1},
+                                       {14, 256, 256, 3, 1, 3},
+                                       {14, 256, 512, 3, 2, 1},
+                                       {14, 256, 512, 1, 2, 1},
+                                       {7, 512, 512, 3, 1, 3},
+                                       {1, 512, 1000, 1, 1, 1}});
+  }
+  if (only.empty() || only == "bert") {
+    run_dynamic("BERT-mini, dynamic int8 with int8 weights", QWeightType::kInt8, 0,
+                {{128, 256, 256, 16}, {128, 1024, 256, 4}, {128, 256, 1024, 4}, {1, 256, 256, 1}});
+  }
+  if (only.empty() || only == "int4") {
+    run_dynamic("int4 weights by channel", QWeightType::kInt4, 0, {{1, 4096, 4096, 1}, {32, 4096, 4096, 1}});
+    run_dynamic("int4 weights in blocks of 32", QWeightType::kInt4, 32, {{1, 4096, 4096, 1}, {32, 4096, 4096, 1}});
+    run_dynamic("int4 weights in blocks of 128", QWeightType::kInt4, 128, {{1, 4096, 4096, 1}, {32, 4096, 4096, 1}});
+  }
+}

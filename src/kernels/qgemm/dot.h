@@ -1,0 +1,146 @@
+#pragma once
+
+// Exact dot products of neighbouring 8-bit numbers, added to int32 lanes: the one thing that differs between
+// instruction sets. ENR_DOT4: four bytes to a lane at once; otherwise two, of activations widened to 16 bits.
+
+#include "kernels/simd/vec.h"
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define ENR_DOT4 1
+#define ENR_DOT4_UNSIGNED 1
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define ENR_DOT4 1
+#define ENR_DOT4_UNSIGNED 0
+#else
+#define ENR_DOT4 0
+#endif
+
+namespace enr::kernels::ENR_ISA {
+
+typedef int8_t I8 __attribute__((vector_size(ENR_VECTOR_BYTES)));
+typedef uint8_t U8 __attribute__((vector_size(ENR_VECTOR_BYTES)));
+typedef int16_t I16 __attribute__((vector_size(ENR_VECTOR_BYTES)));
+typedef uint16_t U16 __attribute__((vector_size(ENR_VECTOR_BYTES)));
+
+ENR_INLINE I8 load_bytes(const void* p) {
+  I8 v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// The four bytes at p, in every lane.
+ENR_INLINE I32 broadcast_word(const void* p) {
+  int32_t word;
+  memcpy(&word, p, sizeof word);
+#if defined(__AVX512F__)
+  return (I32)_mm512_set1_epi32(word);
+#elif defined(__AVX2__)
+  return (I32)_mm256_set1_epi32(word);
+#elif defined(__SSE2__)
+  return (I32)_mm_set1_epi32(word);
+#else
+  return I32{word, word, word, word};
+#endif
+}
+
+#if ENR_DOT4
+
+#if ENR_DOT4_UNSIGNED
+// sum += u0 s0 + u1 s1 + u2 s2 + u3 s3, u unsigned, s signed.
+ENR_INLINE I32 dot4(I32 sum, I32 u, I32 s) {
+#if defined(__AVX512VNNI__)
+  return (I32)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)u, (__m512i)s);
+#else
+  return (I32)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)u, (__m256i)s);
+#endif
+}
+// Activations were offset to be unsigned; weights are signed. For 4-bit weights (0 to 15) it is the other way round.
+ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) { return dot4(sum, a, w); }
+ENR_INLINE I32 dot_int4(I32 sum, I32 a, I32 w) { return dot4(sum, w, a); }
+#else
+ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) { return (I32)vdotq_s32((int32x4_t)sum, (int8x16_t)a, (int8x16_t)w); }
+ENR_INLINE I32 dot_int4(I32 sum, I32 a, I32 w) { return dot(sum, a, w); }
+#endif
+
+#else
+
+// sum += a0 w0 + a1 w1 in 16-bit numbers whose products cannot overflow int32 together.
+ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) {
+#if defined(__AVX512BW__)
+  return sum + (I32)_mm512_madd_epi16((__m512i)a, (__m512i)w);
+#elif defined(__AVX2__)
+  return sum + (I32)_mm256_madd_epi16((__m256i)a, (__m256i)w);
+#elif defined(__SSE2__)
+  return sum + (I32)_mm_madd_epi16((__m128i)a, (__m128i)w);
+#elif defined(__aarch64__)
+  const int16x8_t x = (int16x8_t)a, y = (int16x8_t)w;
+  return sum + (I32)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+#else
+  const I32 low = (a << 16 >> 16) * (w << 16 >> 16);
+  return sum + low + (a >> 16) * (w >> 16);
+#endif
+}
+
+// Half a register of int8 as int16.
+ENR_INLINE I32 widen_half(const void* p) {
+#if defined(__AVX512BW__)
+  return (I32)_mm512_maskz_cvtepi8_epi16(0xffffffffu, _mm256_loadu_si256((const __m256i*)p));
+#elif defined(__AVX2__)
+  return (I32)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i*)p));
+#elif defined(__SSE2__)
+  const __m128i v = _mm_loadl_epi64((const __m128i*)p);
+  return (I32)_mm_srai_epi16(_mm_unpacklo_epi8(v, v), 8);
+#else
+  typedef int8_t Half __attribute__((vector_size(ENR_VECTOR_BYTES / 2)));
+  Half v;
+  memcpy(&v, p, sizeof v);
+  return (I32) __builtin_convertvector(v, I16);
+#endif
+}
+
+#endif
+
+// The masks of all ones below keep gcc 12 from warning of its own headers' undefined registers; they cost nothing.
+ENR_INLINE F32 to_float(I32 v) { return __builtin_convertvector(v, F32); }
+
+// To nearest, ties to even; |v| < 2^31.
+ENR_INLINE I32 round_to_int(F32 v) {
+#if defined(__AVX512F__)
+  return (I32)_mm512_maskz_cvtps_epi32(0xffff, (__m512)v);
+#elif defined(__AVX2__)
+  return (I32)_mm256_cvtps_epi32((__m256)v);
+#elif defined(__SSE2__)
+  return (I32)_mm_cvtps_epi32((__m128)v);
+#elif defined(__aarch64__)
+  return (I32)vcvtnq_s32_f32((float32x4_t)v);
+#else
+  I32 result;
+  for (size_t i = 0; i < kF32Lanes; ++i) result[i] = (int32_t)__builtin_rintf(v[i]);
+  return result;
+#endif
+}
+
+// The low bytes of all lanes.
+typedef int8_t NarrowBytes __attribute__((vector_size(ENR_VECTOR_BYTES / 4)));
+ENR_INLINE void store_low_bytes(void* p, I32 v) {
+#if defined(__AVX512F__)
+  _mm_storeu_si128((__m128i*)p, _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v));
+#elif defined(__AVX2__)
+  const __m256i order = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,  //
+                                         0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m256i bytes = _mm256_shuffle_epi8((__m256i)v, order);
+  const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+  _mm_storel_epi64((__m128i*)p, _mm_unpacklo_epi32(low, high));
+#else
+  const NarrowBytes bytes = __builtin_convertvector(v, NarrowBytes);
+  memcpy(p, &bytes, sizeof bytes);
+#endif
+}
+
+// max(low, min(high, v)) of numbers.
+ENR_INLINE F32 clamp_number(F32 v, F32 low, F32 high) {
+  v = v > high ? high : v;
+  return v < low ? low : v;
+}
+
+}  // namespace enr::kernels::ENR_ISA

@@ -1,0 +1,261 @@
+#include "kernels/qgemm/driver.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/dtype.h"
+#include "base/thread_pool.h"
+#include "kernels/convert/convert.h"
+#include "kernels/isa.h"
+#include "kernels/qgemm/qpack.h"
+
+namespace enr::kernels {
+
+ENR_SELECT_VNNI_ISA(QGemmTable, qgemm_table)
+
+namespace {
+
+constexpr size_t kGroupBytes = 96 * 1024;       // activations that are packed before the weights pass over them
+constexpr size_t kThreadProducts = 512 * 1024;  // multiplications that pay for a thread
+
+size_t round_up(size_t value, size_t multiple) noexcept { return (value + multiple - 1) / multiple * multiple; }
+
+// A row of a tile. Rows that lie a multiple of 256 bytes apart would fight for the same lines of the cache.
+size_t row_bytes(const QActivations& activations, size_t k) noexcept {
+  const size_t bytes = round_up(round_up(k, 2 * activations.group) * activations.bytes, 64);
+  return bytes % 256 == 0 ? bytes + 64 : bytes;
+}
+
+// What a row needs in all: its activations, scale, zero point and sums of blocks (of 32 inputs at least).
+size_t row_space(const QActivations& activations, size_t k) noexcept {
+  return row_bytes(activations, k) + 8 + 4 * (k / 32 + 1);
+}
+
+struct Schedule {
+  size_t threads;
+  bool by_rows;       // threads take groups of rows and pack them; else all rows are packed first, threads take panels
+  size_t group_rows;  // packed together
+  size_t bytes;       // of workspace
+
+  Schedule(size_t m, size_t n, size_t k, const QActivations& activations, size_t wanted_threads) noexcept {
+    const size_t tile = activations.max_rows, tiles = std::max<size_t>(1, (m + tile - 1) / tile);
+    threads = std::clamp<size_t>(m * n * k / kThreadProducts, 1, std::max<size_t>(wanted_threads, 1));
+    by_rows = threads == 1 || tiles >= 3 * threads;
+    const size_t space = row_space(activations, k);
+    if (by_rows) {
+      size_t group = std::max<size_t>(1, kGroupBytes / (space * tile));
+      if (threads > 1) group = std::min(group, std::max<size_t>(1, tiles / (4 * threads)));
+      group_rows = std::min(group * tile, m);
+    } else {
+      group_rows = m;
+    }
+    bytes = round_up(group_rows * space, 64) * (by_rows ? threads : 1) + 64;
+  }
+};
+
+// Rows of a tile with what belongs to them.
+struct PackedRows {
+  std::byte* a;
+  float* scales;
+  int32_t* zero_points;
+  int32_t* terms;
+};
+
+class Runner {
+ public:
+  Runner(const QProduct& product, PackRows pack) noexcept
+      : product_(product),
+        pack_(pack),
+        panels_(product.weights),
+        is_int4_(product.weights.type == QWeightType::kInt4),
+        activations_(is_int4_ ? qgemm_table().int4 : qgemm_table().int8),
+        row_bytes_(row_bytes(activations_, product.weights.k)),
+        header_(*static_cast<const QPackedHeader*>(product.packed)) {}
+
+  void run(QWorkspace workspace) const noexcept {
+    const QWeights& w = product_.weights;
+    size_t threads = num_threads();
+    Schedule schedule(product_.m, w.n, w.k, activations_, threads);
+    while (threads > 1 && schedule.bytes > workspace.size_bytes) {
+      schedule = Schedule(product_.m, w.n, w.k, activations_, --threads);
+    }
+    std::byte* space = static_cast<std::byte*>(workspace.data);
+    if (schedule.by_rows) {
+      run_by_rows(schedule, space);
+    } else {
+      run_by_panels(schedule, space);
+    }
+  }
+
+ private:
+  void run_by_rows(const Schedule& schedule, std::byte* space) const noexcept {
+    const size_t group = schedule.group_rows, groups = (product_.m + group - 1) / group;
+    const size_t slot = round_up(group * row_space(activations_, product_.weights.k), 64);
+    std::atomic<size_t> next{0};
+    parallel_for(schedule.threads, [&](size_t thread) {
+      for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < groups;
+           i = next.fetch_add(1, std::memory_order_relaxed)) {
+        const size_t row = i * group, count = std::min(group, product_.m - row);
+        const PackedRows rows = pack_rows(row, count, group, space + thread * slot);
+        for (size_t panel = 0; panel < panels_.count; ++panel) multiply(rows, row, 0, count, panel);
+      }
+    });
+  }
+
+  void run_by_panels(const Schedule& schedule, std::byte* space) const noexcept {
+    const PackedRows rows = pack_rows(0, product_.m, product_.m, space);
+    const size_t chunk = std::max<size_t>(1, panels_.count / (4 * schedule.threads));
+    const size_t column_chunks = (panels_.count + chunk - 1) / chunk;
+    // Where there are few panels, threads share them by rows.
+    const size_t tiles = (product_.m + activations_.max_rows - 1) / activations_.max_rows;
+    const size_t row_chunks = std::clamp<size_t>(2 * schedule.threads / column_chunks, 1, tiles);
+    const size_t chunk_rows = (tiles + row_chunks - 1) / row_chunks * activations_.max_rows;
+    parallel_for(column_chunks * row_chunks, [&](size_t i) {
+      const size_t row = i % row_chunks * chunk_rows, first = i / row_chunks * chunk;
+      if (row >= product_.m) return;
+      const size_t count = std::min(chunk_rows, product_.m - row);
+      for (size_t panel = first; panel < std::min(first + chunk, panels_.count); ++panel) {
+        multiply(rows, 0, row, count, panel);
+      }
+    });
+  }
+
+  PackedRows pack_rows(size_t row, size_t count, size_t capacity, std::byte* space) const noexcept {
+    PackedRows rows{space, reinterpret_cast<float*>(space + capacity * row_bytes_), nullptr, nullptr};
+    rows.zero_points = reinterpret_cast<int32_t*>(rows.scales + capacity);
+    const QWeights& w = product_.weights;
+    pack_(row, count, rows.a, row_bytes_);
+    const size_t used = w.k * activations_.bytes, padded = round_up(w.k, 2 * activations_.group) * activations_.bytes;
+    if (used != padded) {
+      for (size_t i = 0; i < count; ++i) std::fill_n(rows.a + i * row_bytes_ + used, padded - used, std::byte{0});
+    }
+    if (product_.kind != QKind::kStatic) {
+      for (size_t i = 0; i < count; ++i) {
+        const Quantization& q = product_.rows[(row + i) / product_.rows_each];
+        rows.scales[i] = q.scale;
+        rows.zero_points[i] = q.zero_point + activations_.offset;
+      }
+    }
+    if (header_.weight_zero_point != 0 && w.k != 0) {
+      rows.terms = rows.zero_points + capacity;
+      const auto sum = is_int4_ ? qgemm_table().sum_int4 : qgemm_table().sum_int8;
+      const size_t block = w.block_size == 0 ? w.k : w.block_size;
+      for (size_t i = 0; i < count; ++i) {
+        sum(rows.a + i * row_bytes_, w.k, block, -header_.weight_zero_point, rows.terms + i * panels_.blocks);
+      }
+    }
+    return rows;
+  }
+
+  // Rows [begin, begin + count) of the packed ones, which are rows from first_row on of C.
+  void multiply(const PackedRows& rows, size_t first_row, size_t begin, size_t count, size_t panel) const noexcept {
+    const size_t line = product_.c_line;
+    if (line == 0) return multiply_line(rows, (first_row + begin) * product_.c_stride, begin, count, panel);
+    for (const size_t end = begin + count; begin != end;) {
+      const size_t row = first_row + begin, part = std::min(end - begin, line - row % line);
+      const size_t at = row / line * product_.c_line_stride + row % line * product_.c_stride;
+      multiply_line(rows, at, begin, part, panel);
+      begin += part;
+    }
+  }
+
+  void multiply_line(const PackedRows& rows, size_t at, size_t begin, size_t count, size_t panel) const noexcept {
+    const QWeights& w = product_.weights;
+    const size_t full = qgemm_table().panel, column = panel * full, width = panels_.width(panel);
+    QTile tile;
+    tile.a = rows.a + begin * row_bytes_;
+    tile.a_stride = row_bytes_;
+    tile.rows = count;
+    tile.panel = panels_.at(product_.packed, panel);
+    tile.vectors = width == full ? 2 : 1;
+    tile.columns = std::min(width, w.n - column);
+    tile.k = w.k;
+    tile.block_size = w.block_size;
+    tile.blocks = panels_.blocks;
+    tile.row_terms = rows.terms != nullptr ? rows.terms + begin * panels_.blocks : nullptr;
+    tile.c_stride = product_.c_stride;
+    at += column;
+    if (product_.kind == QKind::kStatic) {
+      multiply_static(tile, at);
+    } else {
+      tile.row_scales = rows.scales + begin;
+      tile.row_zero_points = rows.zero_points + begin;
+      multiply_dynamic(tile, at);
+    }
+  }
+
+  void multiply_static(QTile& tile, size_t at) const noexcept {
+    const QOutput& output = product_.output;
+    tile.c = static_cast<uint8_t*>(product_.c) + at;
+    tile.low = static_cast<float>(output.min - output.zero_point);
+    tile.high = static_cast<float>(output.max - output.zero_point);
+    tile.zero_point = output.zero_point - header_.flip;
+    tile.flip = static_cast<uint8_t>(header_.flip);
+    qgemm_table().static_tile(tile);
+  }
+
+  void multiply_dynamic(QTile& tile, size_t at) const noexcept {
+    const QGemmTable& table = qgemm_table();
+    const auto run_tile = !is_int4_              ? table.dynamic_tile
+                          : tile.block_size == 0 ? table.int4_tile
+                                                 : table.int4_block_tile;
+    tile.min = product_.clamp.min;
+    tile.max = product_.clamp.max;
+    if (product_.kind == QKind::kDynamic) {
+      tile.c = static_cast<float*>(product_.c) + at;
+      run_tile(tile);
+      return;
+    }
+    static const ConvertFn to_half = convert_fn(DType::kFloat32, DType::kFloat16);
+    alignas(64) float buffer[kMaxTileRows * kMaxPanel];
+    uint16_t* c = static_cast<uint16_t*>(product_.c) + at;
+    const size_t rows = tile.rows;
+    for (size_t row = 0; row < rows; row += activations_.max_rows) {
+      QTile part = tile;
+      part.rows = std::min(activations_.max_rows, rows - row);
+      part.a = static_cast<const std::byte*>(tile.a) + row * tile.a_stride;
+      if (tile.row_terms != nullptr) part.row_terms += row * tile.blocks;
+      part.row_scales += row;
+      part.row_zero_points += row;
+      part.c = buffer;
+      part.c_stride = table.panel;
+      run_tile(part);
+      for (size_t i = 0; i < part.rows; ++i) {
+        to_half(buffer + i * table.panel, c + (row + i) * product_.c_stride, tile.columns);
+      }
+    }
+  }
+
+  static constexpr size_t kMaxTileRows = 14, kMaxPanel = 32;
+
+  const QProduct& product_;
+  PackRows pack_;
+  QPanels panels_;
+  bool is_int4_;
+  const QActivations& activations_;
+  size_t row_bytes_;
+  const QPackedHeader& header_;
+};
+
+}  // namespace
+
+void run_qproduct(const QProduct& product, PackRows pack, QWorkspace workspace) noexcept {
+  if (product.m == 0 || product.weights.n == 0) return;
+  Runner(product, pack).run(workspace);
+}
+
+size_t qgemm_workspace_bytes(size_t m, size_t n, size_t k, size_t threads) noexcept {
+  const QGemmTable& table = qgemm_table();
+  size_t bytes = 0;
+  // Fewer threads may need more: then all rows are packed at once.
+  for (size_t t = 1; t <= std::max<size_t>(threads, 1); ++t) {
+    bytes = std::max({bytes, Schedule(m, n, k, table.int8, t).bytes, Schedule(m, n, k, table.int4, t).bytes});
+  }
+  return bytes;
+}
+
+size_t qgemm_workspace_bytes(size_t m, size_t n, size_t k) noexcept {
+  return qgemm_workspace_bytes(m, n, k, num_threads());
+}
+
+}  // namespace enr::kernels

@@ -1,0 +1,2 @@
+#include "kernels/isa.h"
+#include "kernels/qgemm/qtile_table.h"

@@ -1,0 +1,69 @@
+#pragma once
+
+// What an instruction set offers for 8-bit and 4-bit products; qgemm.h is the family's public face.
+//
+// Weights are packed in panels of `panel` outputs (the last one of half as many where that suffices). Activations are
+// packed a few rows at a time, as bytes or 16-bit numbers. A panel: int32 of each output, its scale, its second float;
+// then the weights, in steps of `group` inputs (4-bit ones: of two groups, low and high half), for each output of the
+// panel neighbouring bytes. Weights of 4 bits may come in blocks, each behind its outputs' bfloat16 scales.
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace enr::kernels {
+
+// The product of some rows with one panel.
+struct QTile {
+  const void* a = nullptr;
+  size_t a_stride = 0;  // bytes
+  size_t rows = 0;
+  const void* panel = nullptr;
+  size_t vectors = 0;  // 1 for half a panel, 2
+  size_t columns = 0;  // of C, at most what the panel has
+  size_t k = 0;
+  size_t block_size = 0, blocks = 1;  // 4-bit weights
+  // What the sums start from: row_terms[row * blocks + block], or null for 0.
+  const int32_t* row_terms = nullptr;
+
+  void* c = nullptr;
+  size_t c_stride = 0;  // elements
+  // Static: the clamp, less the zero point, and the zero point, as if the output were int8; flip turns it into uint8.
+  float low = 0, high = 0;
+  int32_t zero_point = 0;
+  uint8_t flip = 0;
+  // Dynamic: of each row its scale and what to take of the panel's integers.
+  const float* row_scales = nullptr;
+  const int32_t* row_zero_points = nullptr;
+  float min = 0, max = 0;
+};
+
+// How a kind of weights wants its activations.
+struct QActivations {
+  size_t bytes = 1;     // of an activation in the tile: 1, or 2 for int16
+  size_t group = 4;     // inputs that are multiplied together; rows of the tile are padded to such groups
+  int32_t offset = 0;   // what a tile holds more than the activation
+  size_t max_rows = 1;  // of a tile
+};
+
+struct QGemmTable {
+  size_t panel;
+  QActivations int8, int4;
+
+  // All rows of the tile. int8 weights:
+  void (*static_tile)(const QTile& tile) noexcept;   // C: int8 or uint8
+  void (*dynamic_tile)(const QTile& tile) noexcept;  // C: float
+  // 4-bit weights:
+  void (*int4_tile)(const QTile& tile) noexcept;        // C: float
+  void (*int4_block_tile)(const QTile& tile) noexcept;  // C: float
+
+  // Appends runs of activations (XORed with flip, then int8) to a row of a tile. Writes nothing behind it.
+  void (*copy_int8)(const uint8_t* const* runs, size_t count, size_t run, uint8_t flip, void* to) noexcept;
+  void (*copy_int4)(const uint8_t* const* runs, size_t count, size_t run, uint8_t flip, void* to) noexcept;
+  // Sums of what a tile's row holds, block by block, times factor.
+  void (*sum_int8)(const void* row, size_t k, size_t block, int32_t factor, int32_t* sums) noexcept;
+  void (*sum_int4)(const void* row, size_t k, size_t block, int32_t factor, int32_t* sums) noexcept;
+};
+
+const QGemmTable& qgemm_table();
+
+}  // namespace enr::kernels

@@ -1,0 +1,225 @@
+#pragma once
+
+// The tiles of qtile.h, for any instruction set; included by the files that are compiled for each.
+
+#include "kernels/qgemm/dot.h"
+#include "kernels/qgemm/qtile.h"
+
+// 4-bit weights times int8: 15 * 128 * 2 fits 16 bits eight times over, so that here pmaddubsw is exact.
+#if !ENR_DOT4 && defined(__AVX2__)
+#define ENR_INT4_MADDUBS 1
+#else
+#define ENR_INT4_MADDUBS 0
+#endif
+
+namespace enr::kernels::ENR_ISA {
+namespace {
+
+constexpr size_t kLane = kF32Lanes;
+constexpr size_t kPanel = 2 * kLane;
+constexpr size_t kGroup = ENR_DOT4 ? 4 : 2;                          // inputs of one dot
+constexpr size_t kActivationBytes = ENR_DOT4 ? 1 : 2;                // in a tile, beside int8 weights
+constexpr size_t kInt4Group = ENR_DOT4 || ENR_INT4_MADDUBS ? 4 : 2;  // likewise for 4-bit weights
+constexpr size_t kInt4ActivationBytes = kInt4Group == 4 ? 1 : 2;
+#if defined(__AVX512F__)
+constexpr size_t kMaxRows = 14;
+constexpr size_t kMaxInt4Rows = ENR_DOT4 ? 14 : 8;
+constexpr size_t kMaxBlockRows = 7;
+#elif defined(__AVX2__)
+constexpr size_t kMaxRows = 6, kMaxInt4Rows = ENR_DOT4 ? 6 : 4, kMaxBlockRows = 4;
+#elif defined(__aarch64__)
+constexpr size_t kMaxRows = 8, kMaxInt4Rows = 8, kMaxBlockRows = 4;
+#else
+constexpr size_t kMaxRows = 4, kMaxInt4Rows = 4, kMaxBlockRows = 4;
+#endif
+
+// Row i of a tile lies at base[kRowBase[i]] + factor * stride with a factor of 0, 1, 2, 4 or 8, which the processor's
+// addressing does by itself: four pointers and a stride serve 14 rows.
+constexpr size_t kBaseRow[4] = {0, 3, 5, 10};
+constexpr size_t kRowBase[14] = {0, 0, 0, 1, 0, 2, 2, 1, 0, 2, 3, 1, 3, 2};
+
+// The compiler must not derive one pointer for each row: there are not enough registers.
+template <class T>
+ENR_INLINE void keep_apart(T& value) {
+  __asm__("" : "+r"(value));
+}
+
+template <size_t R>
+struct Rows {
+  static constexpr size_t kBases = R > 10 ? 4 : R > 5 ? 3 : R > 3 ? 2 : 1;
+  const char* base[kBases];
+  size_t stride;
+
+  ENR_INLINE Rows(const void* a, size_t a_stride) : stride(a_stride) {
+    for (size_t i = 0; i < kBases; ++i) base[i] = (const char*)a + kBaseRow[i] * a_stride;
+  }
+  ENR_INLINE const char* row(size_t i) const { return base[kRowBase[i]] + (i - kBaseRow[kRowBase[i]]) * stride; }
+  ENR_INLINE void advance(size_t bytes) {
+    for (const char*& p : base) p += bytes;
+  }
+};
+
+// Few rows have too few sums to hide the latency of a dot: they keep several of each.
+template <size_t R>
+inline constexpr size_t kSets = R == 1   ? 4
+                                : R == 2 ? 2
+                                         : 1;
+
+template <size_t R, size_t V>
+ENR_INLINE void start_sums(I32 (&sum)[R][V], const int32_t* row_terms, size_t step) {
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i) {
+    const I32 start = row_terms != nullptr ? I32{} + row_terms[i * step] : I32{};
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) sum[i][v] = start;
+  }
+}
+
+template <size_t R, size_t V>
+ENR_INLINE void dot_int8_step(I32 (&sum)[R][V], const Rows<R>& a, const char* b, size_t step) {
+  I32 w[V];
+#pragma GCC unroll 2
+  for (size_t v = 0; v < V; ++v) {
+#if ENR_DOT4
+    w[v] = (I32)load_bytes(b + (step * V + v) * kVectorBytes);
+#else
+    w[v] = widen_half(b + (step * V + v) * (kVectorBytes / 2));
+#endif
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i) {
+    const I32 x = broadcast_word(a.row(i) + step * 4);
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) sum[i][v] = dot(sum[i][v], x, w[v]);
+  }
+}
+
+// sum[i][v] = row_terms[i] + a . w over all of k.
+template <size_t R, size_t V>
+ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row) {
+  constexpr size_t kUnroll = 4, kStepBytes = V * kLane * kGroup;
+  Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
+  const char* b = (const char*)tile.panel + 12 * V * kLane;
+  size_t steps = (tile.k + kGroup - 1) / kGroup;
+  I32 more[kSets<R>][R][V];
+  start_sums(more[0], tile.row_terms != nullptr ? tile.row_terms + row : nullptr, 1);
+#pragma GCC unroll 4
+  for (size_t s = 1; s < kSets<R>; ++s) start_sums(more[s], nullptr, 0);
+  for (; steps >= kUnroll; steps -= kUnroll) {
+#pragma GCC unroll 4
+    for (size_t step = 0; step < kUnroll; ++step) {
+      keep_apart(a.stride);
+      dot_int8_step(more[step % kSets<R>], a, b, step);
+    }
+    a.advance(kUnroll * 4);
+    b += kUnroll * kStepBytes;
+  }
+  for (; steps != 0; --steps) {
+    keep_apart(a.stride);
+    dot_int8_step(more[0], a, b, 0);
+    a.advance(4);
+    b += kStepBytes;
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) {
+      sum[i][v] = more[0][i][v];
+#pragma GCC unroll 4
+      for (size_t s = 1; s < kSets<R>; ++s) sum[i][v] += more[s][i][v];
+    }
+  }
+}
+
+template <size_t V>
+struct PanelHead {
+  I32 integers[V];
+  F32 scales[V], numbers[V];
+  ENR_INLINE explicit PanelHead(const void* panel) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) {
+      integers[v] = load((const int32_t*)panel + v * kLane);
+      scales[v] = load((const float*)panel + (V + v) * kLane);
+      numbers[v] = load((const float*)panel + (2 * V + v) * kLane);
+    }
+  }
+};
+
+template <size_t R, size_t V>
+void static_rows(const QTile& tile, size_t row) {
+  I32 sum[R][V];
+  dot_int8(sum, tile, row);
+  const PanelHead<V> head(tile.panel);
+  const F32 low = splat(tile.low), high = splat(tile.high);
+  const I32 zero_point = I32{} + tile.zero_point, flip = I32{} + (int32_t)tile.flip;
+  uint8_t* c = (uint8_t*)tile.c + row * tile.c_stride;
+  const bool whole = tile.columns == V * kLane;
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i, c += tile.c_stride) {
+    I32 out[V];
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) {
+      const F32 scaled = to_float(sum[i][v] + head.integers[v]) * head.scales[v];
+      out[v] = (round_to_int(clamp_number(scaled, low, high)) + zero_point) ^ flip;
+    }
+    if (whole) {
+#pragma GCC unroll 2
+      for (size_t v = 0; v < V; ++v) store_low_bytes(c + v * kLane, out[v]);
+    } else {
+      uint8_t bytes[V * kLane];
+      for (size_t v = 0; v < V; ++v) store_low_bytes(bytes + v * kLane, out[v]);
+      for (size_t j = 0; j < tile.columns; ++j) c[j] = bytes[j];
+    }
+  }
+}
+
+template <size_t R, size_t V>
+ENR_INLINE void store_floats(const QTile& tile, size_t row, const F32 (&value)[R][V], const PanelHead<V>& head,
+                             bool scaled) {
+  const F32 low = splat(tile.min), high = splat(tile.max);
+  float* c = (float*)tile.c + row * tile.c_stride;
+  const bool whole = tile.columns == V * kLane;
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i, c += tile.c_stride) {
+    const F32 row_scale = splat(tile.row_scales[row + i]);
+    F32 out[V];
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) {
+      const F32 x = value[i][v] * row_scale;
+      out[v] = scaled ? x + head.numbers[v] : fma(x, head.scales[v], head.numbers[v]);
+      out[v] = clamp_number(out[v], low, high);
+    }
+    if (whole) {
+#pragma GCC unroll 2
+      for (size_t v = 0; v < V; ++v) store(c + v * kLane, out[v]);
+    } else {
+      float numbers[V * kLane];
+      for (size_t v = 0; v < V; ++v) store(numbers + v * kLane, out[v]);
+      for (size_t j = 0; j < tile.columns; ++j) c[j] = numbers[j];
+    }
+  }
+}
+
+// Integers less the row's share of the panel's, as floats.
+template <size_t R, size_t V>
+ENR_INLINE void finish_dynamic(const QTile& tile, size_t row, const I32 (&sum)[R][V]) {
+  const PanelHead<V> head(tile.panel);
+  F32 value[R][V];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i) {
+    const I32 zero_point = I32{} + tile.row_zero_points[row + i];
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) value[i][v] = to_float(sum[i][v] - zero_point * head.integers[v]);
+  }
+  store_floats(tile, row, value, head, false);
+}
+
+template <size_t R, size_t V>
+void dynamic_rows(const QTile& tile, size_t row) {
+  I32 sum[R][V];
+  dot_int8(sum, tile, row);
+  finish_dynamic(tile, row, sum);
+}
+
+}  // namespace
+}  // namespace enr::kernels::ENR_ISA
