@@ -62,17 +62,13 @@ void QConvPlan::run(const QConvCall& call, void* workspace) const noexcept {
     const uint8_t flip = static_cast<uint8_t>(static_cast<const QPackedHeader*>(product.packed)->flip);
     run_qproduct(product,
                  [&](size_t row, size_t count, std::byte* a, size_t a_stride) {
-                   size_t image = row / (height * width), y = row / width % height, x = row % width;
-                   WindowSource source = input.source(image, group);
-                   for (size_t i = 0; i < count; ++i, a += a_stride) {
-                     WindowWriter to(qgemm_table().copy_int8, qgemm_table().int8.bytes, flip, a);
-                     write_window(s, source, y, x, to);
-                     to.flush();
-                     if (++x != width) continue;
-                     x = 0;
-                     if (++y != height) continue;
-                     y = 0;
-                     if (++image < s.batch) source = input.source(image, group);
+                   while (count != 0) {
+                     const size_t x = row % width, part = std::min(count, width - x), line = row / width;
+                     const WindowSource source = input.source(line / height, group, flip);
+                     write_windows(s, source, line % height, x, WindowRows(source, part, a, a_stride));
+                     row += part;
+                     count -= part;
+                     a += part * a_stride;
                    }
                  },
                  {input.rest, workspace_bytes_ - input.bytes});

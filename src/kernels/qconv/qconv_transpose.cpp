@@ -116,14 +116,17 @@ void QConvTransposePlan::run(const QConvCall& call, void* workspace) const noexc
         product.c = first_image + pixel * s.output_pixel_stride * call.output_bytes();
         product.rows = call.images != nullptr ? call.images + image : nullptr;
         product.rows_each = std::max<size_t>(product.m, 1);
-        const WindowSource source = input.source(image, group);
+        const WindowSource source = input.source(image, group, flip);
         run_qproduct(product,
                      [&](size_t row, size_t count, std::byte* a, size_t a_stride) {
-                       for (size_t i = row; i < row + count; ++i, a += a_stride) {
-                         WindowWriter to(qgemm_table().copy_int8, qgemm_table().int8.bytes, flip, a);
-                         write_window(s, source, phase.rows.first + i / columns * s.stride_height,
-                                      phase.columns.first + i % columns * s.stride_width, to);
-                         to.flush();
+                       while (count != 0) {
+                         const size_t column = row % columns, part = std::min(count, columns - column);
+                         write_windows(s, source, phase.rows.first + row / columns * s.stride_height,
+                                       phase.columns.first + column * s.stride_width,
+                                       WindowRows(source, part, a, a_stride));
+                         row += part;
+                         count -= part;
+                         a += part * a_stride;
                        }
                      },
                      {input.rest, workspace_bytes_ - input.bytes});

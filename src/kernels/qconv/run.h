@@ -80,7 +80,7 @@ size_t padding_bytes(const Shape& s) noexcept {
 // The input with its padding, which takes the first `bytes` of the workspace; `rest` is behind it.
 struct PaddedInput {
   const uint8_t* input;
-  size_t image_bytes, channels, row;
+  size_t image_bytes, pixel_stride, channels, row;
   uint8_t* padding;
   size_t bytes;
   void* rest;
@@ -89,6 +89,7 @@ struct PaddedInput {
   PaddedInput(const Shape& s, const QConvCall& call, void* workspace) noexcept
       : input(static_cast<const uint8_t*>(call.input)),
         image_bytes(s.input_height * s.input_width * s.input_pixel_stride),
+        pixel_stride(s.input_pixel_stride),
         channels(s.input_channels / s.groups),
         row(padding_row(s)),
         padding(static_cast<uint8_t*>(workspace)),
@@ -99,8 +100,8 @@ struct PaddedInput {
       std::memset(padding + image * row, value, row);
     }
   }
-  WindowSource source(size_t image, size_t group) const noexcept {
-    return {input + image * image_bytes + group * channels, padding + image * row, channels};
+  WindowSource source(size_t image, size_t group, uint8_t flip) const noexcept {
+    return {input + image * image_bytes + group * channels, padding + image * row, pixel_stride, channels, flip};
   }
 };
 

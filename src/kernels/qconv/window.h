@@ -1,6 +1,7 @@
 #pragma once
 
-// Windows of convolutions as rows of a product: which input bytes an output pixel sees.
+// Windows of convolutions as rows of a product: which input bytes an output pixel sees. Neighbouring output pixels are
+// written together, one piece of their windows after the other.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,82 +12,103 @@
 
 namespace enr::kernels {
 
-// Appends the bytes of windows to rows of a tile.
-class WindowWriter {
- public:
-  using Copy = void (*)(const uint8_t* const*, size_t, size_t, uint8_t, void*) noexcept;
-
-  WindowWriter(Copy copy, size_t activation_bytes, uint8_t flip, void* to) noexcept
-      : copy_(copy), activation_bytes_(activation_bytes), flip_(flip), to_(static_cast<std::byte*>(to)) {}
-
-  // Runs of the same length are copied together.
-  void append(const uint8_t* run, size_t length) noexcept {
-    if (length == 0) return;
-    if (count_ == kRuns || (count_ != 0 && length != length_)) flush();
-    length_ = length;
-    runs_[count_++] = run;
-  }
-  void flush() noexcept {
-    copy_(runs_, count_, length_, flip_, to_);
-    to_ += count_ * length_ * activation_bytes_;
-    count_ = 0;
-  }
-
- private:
-  static constexpr size_t kRuns = 16;
-
-  Copy copy_;
-  size_t activation_bytes_;
-  uint8_t flip_;
-  std::byte* to_;
-  const uint8_t* runs_[kRuns];
-  size_t count_ = 0, length_ = 0;
-};
-
 // One image of the input, from one group's first channel on.
 struct WindowSource {
   const uint8_t* image = nullptr;
-  const uint8_t* padding = nullptr;  // a row of the kernel's pixels of padding
-  size_t channels = 0;               // of the group
+  const uint8_t* padding = nullptr;  // as many bytes as a row of the kernel
+  size_t pixel_stride = 0;
+  size_t channels = 0;  // of the group
+  uint8_t flip = 0;
 };
 
-// Of the taps at first, first + dilation, ... those inside of [0, size) are [begin, end).
-struct TapRange {
-  size_t begin, end;
-  TapRange(ptrdiff_t first, size_t taps, size_t dilation, size_t size) noexcept {
-    const ptrdiff_t step = static_cast<ptrdiff_t>(dilation);
-    const ptrdiff_t before = first >= 0 ? 0 : (-first + step - 1) / step;
-    const ptrdiff_t until =
-        first >= static_cast<ptrdiff_t>(size) ? 0 : (static_cast<ptrdiff_t>(size) - first + step - 1) / step;
-    end = std::min(taps, static_cast<size_t>(until));
-    begin = std::min(end, static_cast<size_t>(before));
+// Rows of a tile that are being written, left to right.
+class WindowRows {
+ public:
+  WindowRows(const WindowSource& source, size_t rows, std::byte* to, size_t to_stride) noexcept
+      : source_(source), rows_(rows), to_(to), to_stride_(to_stride) {}
+
+  void skip(size_t count) noexcept { to_ += count * qgemm_table().int8.bytes; }
+  // `count` bytes to rows [begin, end); the first from `from`, the next ones step further.
+  void write(size_t begin, size_t end, const uint8_t* from, size_t step, size_t count) const noexcept {
+    if (begin >= end || count == 0) return;
+    qgemm_table().copy_int8({.from = from,
+                             .from_stride = step,
+                             .rows = end - begin,
+                             .count = count,
+                             .flip = source_.flip,
+                             .to = to_ + begin * to_stride_,
+                             .to_stride = to_stride_});
   }
+  void write_padding(size_t begin, size_t end, size_t count) const noexcept {
+    write(begin, end, source_.padding, 0, count);
+  }
+  // The pixel at column `first` of an image row to the first row, `step` columns further to each next one; padding
+  // where that is outside of [0, width). Rows [done_begin, done_end) are left alone.
+  void write_pixels(const uint8_t* image_row, ptrdiff_t first, size_t step, size_t width, size_t done_begin,
+                    size_t done_end) const noexcept {
+    const Range inside(first, step, width, rows_);
+    const auto write_part = [&](size_t begin, size_t end) {
+      write_padding(begin, std::min(end, inside.begin), source_.channels);
+      const size_t from = std::max(begin, inside.begin);
+      const ptrdiff_t column = first + static_cast<ptrdiff_t>(from * step);
+      write(from, std::min(end, inside.end), image_row + column * static_cast<ptrdiff_t>(source_.pixel_stride),
+            step * source_.pixel_stride, source_.channels);
+      write_padding(std::max(begin, inside.end), end, source_.channels);
+    };
+    if (done_begin >= done_end) return write_part(0, rows_);
+    write_part(0, done_begin);
+    write_part(done_end, rows_);
+  }
+
+  // Of the positions first, first + step, ..., the i in [begin, end) are those inside of [0, size), i < count.
+  struct Range {
+    size_t begin, end;
+    Range(ptrdiff_t first, size_t step, size_t size, size_t count) noexcept {
+      const ptrdiff_t s = static_cast<ptrdiff_t>(step), limit = static_cast<ptrdiff_t>(size);
+      const ptrdiff_t before = first >= 0 ? 0 : (-first + s - 1) / s;
+      const ptrdiff_t until = first >= limit ? 0 : (limit - first + s - 1) / s;
+      end = std::min(count, static_cast<size_t>(until));
+      begin = std::min(end, static_cast<size_t>(before));
+    }
+  };
+
+  size_t rows() const noexcept { return rows_; }
+
+ private:
+  const WindowSource& source_;
+  size_t rows_;
+  std::byte* to_;
+  size_t to_stride_;
 };
 
-inline void write_window(const ConvShape& s, const WindowSource& from, size_t y, size_t x, WindowWriter& to) noexcept {
+// The windows of output pixels (y, x), (y, x + 1), ... of one row.
+inline void write_windows(const ConvShape& s, const WindowSource& from, size_t y, size_t x, WindowRows to) noexcept {
   const ptrdiff_t top = static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
   const ptrdiff_t left = static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
-  const TapRange rows(top, s.kernel_height, s.dilation_height, s.input_height);
-  const TapRange columns(left, s.kernel_width, s.dilation_width, s.input_width);
-  const bool contiguous = s.input_pixel_stride == from.channels && s.dilation_width == 1;
-  for (size_t ky = 0; ky < s.kernel_height; ++ky) {
-    if (ky < rows.begin || ky >= rows.end || columns.begin == columns.end) {
-      to.append(from.padding, s.kernel_width * from.channels);
+  const size_t count = s.kernel_width * from.channels, row_bytes = s.input_width * from.pixel_stride;
+  // A kernel's row is one piece where it lies wholly inside and its pixels are neighbours in memory.
+  WindowRows::Range whole(left, s.stride_width, s.input_width, to.rows());
+  if (from.pixel_stride == from.channels && s.dilation_width == 1 && s.kernel_width <= s.input_width) {
+    whole = WindowRows::Range(left, s.stride_width, s.input_width - s.kernel_width + 1, to.rows());
+  } else if (s.kernel_width != 1) {
+    whole.end = whole.begin;
+  }
+  for (size_t ky = 0; ky < s.kernel_height; ++ky, to.skip(count)) {
+    const ptrdiff_t row = top + static_cast<ptrdiff_t>(ky * s.dilation_height);
+    if (row < 0 || row >= static_cast<ptrdiff_t>(s.input_height)) {
+      to.write_padding(0, to.rows(), count);
       continue;
     }
-    const ptrdiff_t row =
-        (top + static_cast<ptrdiff_t>(ky * s.dilation_height)) * static_cast<ptrdiff_t>(s.input_width);
-    const ptrdiff_t first = row + left + static_cast<ptrdiff_t>(columns.begin * s.dilation_width);
-    const uint8_t* pixel = from.image + static_cast<size_t>(first) * s.input_pixel_stride;
-    to.append(from.padding, columns.begin * from.channels);
-    if (contiguous) {
-      to.append(pixel, (columns.end - columns.begin) * from.channels);
-    } else {
-      for (size_t kx = columns.begin; kx < columns.end; ++kx, pixel += s.dilation_width * s.input_pixel_stride) {
-        to.append(pixel, from.channels);
-      }
+    const uint8_t* image_row = from.image + static_cast<size_t>(row) * row_bytes;
+    const ptrdiff_t first = left + static_cast<ptrdiff_t>(whole.begin * s.stride_width);
+    to.write(whole.begin, whole.end, image_row + first * static_cast<ptrdiff_t>(from.pixel_stride),
+             s.stride_width * from.pixel_stride, count);
+    if (whole.begin == 0 && whole.end == to.rows()) continue;
+    WindowRows piece = to;
+    for (size_t kx = 0; kx < s.kernel_width; ++kx, piece.skip(from.channels)) {
+      const ptrdiff_t column = left + static_cast<ptrdiff_t>(kx * s.dilation_width);
+      piece.write_pixels(image_row, column, s.stride_width, s.input_width, whole.begin, whole.end);
     }
-    to.append(from.padding, (s.kernel_width - columns.end) * from.channels);
   }
 }
 
@@ -104,25 +126,28 @@ struct TransposePhase {
   }
 };
 
-// The input position, or SIZE_MAX where it lies outside.
-inline size_t transpose_input(size_t padded_position, size_t tap, size_t dilation, size_t stride,
-                              size_t size) noexcept {
-  if (padded_position < tap * dilation) return SIZE_MAX;
-  const size_t position = (padded_position - tap * dilation) / stride;
-  return position < size ? position : SIZE_MAX;
-}
-
-// y and x: of the output; only the taps of their phase.
-inline void write_window(const ConvTransposeShape& s, const WindowSource& from, size_t y, size_t x,
-                         WindowWriter& to) noexcept {
+// The windows of output pixels (y, x), (y, x + stride), ... of one row and phase.
+inline void write_windows(const ConvTransposeShape& s, const WindowSource& from, size_t y, size_t x,
+                          WindowRows to) noexcept {
+  const size_t padded_y = y + s.pad_top, padded_x = x + s.pad_left;
   for (size_t ky = 0; ky < s.kernel_height; ++ky) {
-    if (!TransposePhase::reaches(y + s.pad_top, ky, s.dilation_height, s.stride_height)) continue;
-    const size_t iy = transpose_input(y + s.pad_top, ky, s.dilation_height, s.stride_height, s.input_height);
+    if (!TransposePhase::reaches(padded_y, ky, s.dilation_height, s.stride_height)) continue;
+    // Divisible, so that the sign does not matter.
+    const ptrdiff_t row = (static_cast<ptrdiff_t>(padded_y) - static_cast<ptrdiff_t>(ky * s.dilation_height)) /
+                          static_cast<ptrdiff_t>(s.stride_height);
+    const bool inside = row >= 0 && row < static_cast<ptrdiff_t>(s.input_height);
+    const uint8_t* image_row =
+        inside ? from.image + static_cast<size_t>(row) * s.input_width * from.pixel_stride : nullptr;
     for (size_t kx = 0; kx < s.kernel_width; ++kx) {
-      if (!TransposePhase::reaches(x + s.pad_left, kx, s.dilation_width, s.stride_width)) continue;
-      const size_t ix = transpose_input(x + s.pad_left, kx, s.dilation_width, s.stride_width, s.input_width);
-      const bool inside = iy != SIZE_MAX && ix != SIZE_MAX;
-      to.append(inside ? from.image + (iy * s.input_width + ix) * s.input_pixel_stride : from.padding, from.channels);
+      if (!TransposePhase::reaches(padded_x, kx, s.dilation_width, s.stride_width)) continue;
+      if (inside) {
+        const ptrdiff_t column = (static_cast<ptrdiff_t>(padded_x) - static_cast<ptrdiff_t>(kx * s.dilation_width)) /
+                                 static_cast<ptrdiff_t>(s.stride_width);
+        to.write_pixels(image_row, column, 1, s.input_width, 0, 0);
+      } else {
+        to.write_padding(0, to.rows(), from.channels);
+      }
+      to.skip(from.channels);
     }
   }
 }

@@ -64,20 +64,32 @@ ENR_INLINE I32 dot_int4(I32 sum, I32 a, I32 w) { return dot(sum, a, w); }
 
 #else
 
+// Keeps the compiler from adding up products before it adds them to their sum: that takes more registers than there
+// are.
+template <class V>
+ENR_INLINE V in_order(V sum) {
+#if defined(__x86_64__)
+  __asm__("" : "+v"(sum));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(sum));
+#endif
+  return sum;
+}
+
 // sum += a0 w0 + a1 w1 in 16-bit numbers whose products cannot overflow int32 together.
 ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) {
 #if defined(__AVX512BW__)
-  return sum + (I32)_mm512_madd_epi16((__m512i)a, (__m512i)w);
+  return in_order(sum + (I32)_mm512_madd_epi16((__m512i)a, (__m512i)w));
 #elif defined(__AVX2__)
-  return sum + (I32)_mm256_madd_epi16((__m256i)a, (__m256i)w);
+  return in_order(sum + (I32)_mm256_madd_epi16((__m256i)a, (__m256i)w));
 #elif defined(__SSE2__)
-  return sum + (I32)_mm_madd_epi16((__m128i)a, (__m128i)w);
+  return in_order(sum + (I32)_mm_madd_epi16((__m128i)a, (__m128i)w));
 #elif defined(__aarch64__)
   const int16x8_t x = (int16x8_t)a, y = (int16x8_t)w;
-  return sum + (I32)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+  return in_order(sum + (I32)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
 #else
   const I32 low = (a << 16 >> 16) * (w << 16 >> 16);
-  return sum + low + (a >> 16) * (w >> 16);
+  return in_order(sum + low + (a >> 16) * (w >> 16));
 #endif
 }
 
@@ -134,6 +146,29 @@ ENR_INLINE void store_low_bytes(void* p, I32 v) {
 #else
   const NarrowBytes bytes = __builtin_convertvector(v, NarrowBytes);
   memcpy(p, &bytes, sizeof bytes);
+#endif
+}
+
+// Of the first n lanes only; n is less than all.
+ENR_INLINE void store_low_bytes_first(void* p, I32 v, size_t n) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v);
+  _mm_mask_storeu_epi8(p, (__mmask16)((1u << n) - 1), bytes);
+#else
+  uint64_t bytes = 0;
+  uint8_t* to = (uint8_t*)p;
+  store_low_bytes(&bytes, v);
+  if (n & 4) {
+    memcpy(to, &bytes, 4);
+    bytes >>= 32;
+    to += 4;
+  }
+  if (n & 2) {
+    memcpy(to, &bytes, 2);
+    bytes >>= 16;
+    to += 2;
+  }
+  if (n & 1) *to = (uint8_t)bytes;
 #endif
 }
 

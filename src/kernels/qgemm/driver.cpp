@@ -189,8 +189,7 @@ class Runner {
     tile.c = static_cast<uint8_t*>(product_.c) + at;
     tile.low = static_cast<float>(output.min - output.zero_point);
     tile.high = static_cast<float>(output.max - output.zero_point);
-    tile.zero_point = output.zero_point - header_.flip;
-    tile.flip = static_cast<uint8_t>(header_.flip);
+    tile.zero_point = output.zero_point;
     qgemm_table().static_tile(tile);
   }
 

@@ -13,10 +13,13 @@ void run(const QProduct& product, const void* a, size_t a_stride, QWorkspace wor
   run_qproduct(
       product,
       [&](size_t row, size_t count, std::byte* to, size_t to_stride) {
-        for (size_t i = 0; i < count; ++i) {
-          const uint8_t* from = static_cast<const uint8_t*>(a) + (row + i) * a_stride;
-          copy(&from, 1, product.weights.k, flip, to + i * to_stride);
-        }
+        copy({.from = static_cast<const uint8_t*>(a) + row * a_stride,
+              .from_stride = a_stride,
+              .rows = count,
+              .count = product.weights.k,
+              .flip = flip,
+              .to = to,
+              .to_stride = to_stride});
       },
       workspace);
 }

@@ -27,10 +27,10 @@ struct QTile {
 
   void* c = nullptr;
   size_t c_stride = 0;  // elements
-  // Static: the clamp, less the zero point, and the zero point, as if the output were int8; flip turns it into uint8.
+  // Static: the clamp, less the zero point, and the zero point. The low byte of the sum is right for int8 and for
+  // uint8.
   float low = 0, high = 0;
   int32_t zero_point = 0;
-  uint8_t flip = 0;
   // Dynamic: of each row its scale and what to take of the panel's integers.
   const float* row_scales = nullptr;
   const int32_t* row_zero_points = nullptr;
@@ -45,6 +45,15 @@ struct QActivations {
   size_t max_rows = 1;  // of a tile
 };
 
+struct QCopy {
+  const uint8_t* from = nullptr;
+  size_t from_stride = 0;  // bytes; may be 0
+  size_t rows = 0, count = 0;
+  uint8_t flip = 0;  // 0 or 0x80
+  void* to = nullptr;
+  size_t to_stride = 0;  // bytes
+};
+
 struct QGemmTable {
   size_t panel;
   QActivations int8, int4;
@@ -56,9 +65,10 @@ struct QGemmTable {
   void (*int4_tile)(const QTile& tile) noexcept;        // C: float
   void (*int4_block_tile)(const QTile& tile) noexcept;  // C: float
 
-  // Appends runs of activations (XORed with flip, then int8) to a row of a tile. Writes nothing behind it.
-  void (*copy_int8)(const uint8_t* const* runs, size_t count, size_t run, uint8_t flip, void* to) noexcept;
-  void (*copy_int4)(const uint8_t* const* runs, size_t count, size_t run, uint8_t flip, void* to) noexcept;
+  // Writes `count` activations (XORed with flip, then int8) to each of `rows` rows of a tile, the first to `to`.
+  // Nothing is read behind them, nothing written.
+  void (*copy_int8)(const QCopy& copy) noexcept;
+  void (*copy_int4)(const QCopy& copy) noexcept;
   // Sums of what a tile's row holds, block by block, times factor.
   void (*sum_int8)(const void* row, size_t k, size_t block, int32_t factor, int32_t* sums) noexcept;
   void (*sum_int4)(const void* row, size_t k, size_t block, int32_t factor, int32_t* sums) noexcept;

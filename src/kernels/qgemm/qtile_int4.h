@@ -32,9 +32,9 @@ constexpr size_t kInt4PairBytes = kInt4Group * kLane;  // of one vector of outpu
 #if ENR_INT4_MADDUBS
 ENR_INLINE I16 add_products(I16 sum, I32 a, I32 w) {
 #if defined(__AVX512BW__)
-  return sum + (I16)_mm512_maddubs_epi16((__m512i)w, (__m512i)a);
+  return in_order(sum + (I16)_mm512_maddubs_epi16((__m512i)w, (__m512i)a));
 #else
-  return sum + (I16)_mm256_maddubs_epi16((__m256i)w, (__m256i)a);
+  return in_order(sum + (I16)_mm256_maddubs_epi16((__m256i)w, (__m256i)a));
 #endif
 }
 ENR_INLINE I32 add_pairs(I32 sum, I16 pairs) { return dot(sum, (I32)pairs, (I32)(I16{} + 1)); }

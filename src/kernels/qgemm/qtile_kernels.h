@@ -4,6 +4,7 @@
 
 #include "kernels/qgemm/dot.h"
 #include "kernels/qgemm/qtile.h"
+#include "kernels/simd/partial.h"
 
 // 4-bit weights times int8: 15 * 128 * 2 fits 16 bits eight times over, so that here pmaddubsw is exact.
 #if !ENR_DOT4 && defined(__AVX2__)
@@ -145,13 +146,19 @@ struct PanelHead {
   }
 };
 
+// How many lanes of the panel's vector v belong to C.
+ENR_INLINE size_t lanes(const QTile& tile, size_t v) {
+  const size_t before = v * kLane;
+  return tile.columns <= before ? 0 : tile.columns - before < kLane ? tile.columns - before : kLane;
+}
+
 template <size_t R, size_t V>
 void static_rows(const QTile& tile, size_t row) {
   I32 sum[R][V];
   dot_int8(sum, tile, row);
   const PanelHead<V> head(tile.panel);
   const F32 low = splat(tile.low), high = splat(tile.high);
-  const I32 zero_point = I32{} + tile.zero_point, flip = I32{} + (int32_t)tile.flip;
+  const I32 zero_point = I32{} + tile.zero_point;
   uint8_t* c = (uint8_t*)tile.c + row * tile.c_stride;
   const bool whole = tile.columns == V * kLane;
 #pragma GCC unroll 16
@@ -160,15 +167,20 @@ void static_rows(const QTile& tile, size_t row) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) {
       const F32 scaled = to_float(sum[i][v] + head.integers[v]) * head.scales[v];
-      out[v] = (round_to_int(clamp_number(scaled, low, high)) + zero_point) ^ flip;
+      out[v] = round_to_int(clamp_number(scaled, low, high)) + zero_point;
     }
     if (whole) {
 #pragma GCC unroll 2
       for (size_t v = 0; v < V; ++v) store_low_bytes(c + v * kLane, out[v]);
     } else {
-      uint8_t bytes[V * kLane];
-      for (size_t v = 0; v < V; ++v) store_low_bytes(bytes + v * kLane, out[v]);
-      for (size_t j = 0; j < tile.columns; ++j) c[j] = bytes[j];
+#pragma GCC unroll 2
+      for (size_t v = 0; v < V; ++v) {
+        if (lanes(tile, v) == kLane) {
+          store_low_bytes(c + v * kLane, out[v]);
+        } else {
+          store_low_bytes_first(c + v * kLane, out[v], lanes(tile, v));
+        }
+      }
     }
   }
 }
@@ -193,9 +205,14 @@ ENR_INLINE void store_floats(const QTile& tile, size_t row, const F32 (&value)[R
 #pragma GCC unroll 2
       for (size_t v = 0; v < V; ++v) store(c + v * kLane, out[v]);
     } else {
-      float numbers[V * kLane];
-      for (size_t v = 0; v < V; ++v) store(numbers + v * kLane, out[v]);
-      for (size_t j = 0; j < tile.columns; ++j) c[j] = numbers[j];
+#pragma GCC unroll 2
+      for (size_t v = 0; v < V; ++v) {
+        if (lanes(tile, v) == kLane) {
+          store(c + v * kLane, out[v]);
+        } else {
+          store_first(c + v * kLane, out[v], lanes(tile, v));
+        }
+      }
     }
   }
 }

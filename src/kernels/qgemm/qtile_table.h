@@ -79,13 +79,16 @@ ENR_INLINE void copy_wide(const uint8_t* from, size_t count, uint8_t flip, int16
 }
 
 template <size_t kBytes, uint8_t kOffset>
-void copy_runs(const uint8_t* const* runs, size_t count, size_t run, uint8_t flip, void* to) noexcept {
-  if constexpr (kBytes == 1) {
-    uint8_t* bytes = (uint8_t*)to;
-    for (size_t i = 0; i < count; ++i, bytes += run) copy_bytes(runs[i], run, (uint8_t)(flip ^ kOffset), bytes);
-  } else {
-    int16_t* numbers = (int16_t*)to;
-    for (size_t i = 0; i < count; ++i, numbers += run) copy_wide(runs[i], run, flip, numbers);
+void copy_rows(const QCopy& copy) noexcept {
+  const uint8_t* from = copy.from;
+  char* to = (char*)copy.to;
+  const uint8_t flip = kBytes == 1 ? (uint8_t)(copy.flip ^ kOffset) : copy.flip;
+  for (size_t i = 0; i < copy.rows; ++i, from += copy.from_stride, to += copy.to_stride) {
+    if constexpr (kBytes == 1) {
+      copy_bytes(from, copy.count, flip, (uint8_t*)to);
+    } else {
+      copy_wide(from, copy.count, flip, (int16_t*)to);
+    }
   }
 }
 
@@ -134,8 +137,8 @@ const QGemmTable& qgemm_table() {
       .dynamic_tile = &dynamic_tile,
       .int4_tile = &int4_tile,
       .int4_block_tile = &int4_block_tile,
-      .copy_int8 = &copy_runs<kActivationBytes, kOffset>,
-      .copy_int4 = &copy_runs<kInt4ActivationBytes, 0>,
+      .copy_int8 = &copy_rows<kActivationBytes, kOffset>,
+      .copy_int4 = &copy_rows<kInt4ActivationBytes, 0>,
       .sum_int8 = &sum_blocks<Activation>,
       .sum_int4 = &sum_blocks<Int4ActivationOf<kInt4ActivationBytes>::Type>,
   };
