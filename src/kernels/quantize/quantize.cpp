@@ -5,65 +5,112 @@
 #include <limits>
 
 #include "base/half.h"
+#include "base/thread_pool.h"
+#include "kernels/isa.h"
+#include "kernels/quantize/quantize_table.h"
 
 namespace enr::kernels {
 
+ENR_SELECT_ISA(QuantizeTable, quantize_table)
+
 namespace {
 
-template <class T>
-T quantize_one(float value, float inverse_scale, int32_t zero_point, int64_t min, int64_t max) noexcept {
-  const float scaled = value * inverse_scale;
-  if (!(scaled < 0x1p31f)) return static_cast<T>(max);
-  if (scaled <= -0x1p31f) return static_cast<T>(min);
-  return static_cast<T>(std::clamp<int64_t>(static_cast<int64_t>(std::lrint(scaled)) + zero_point, min, max));
-}
+constexpr size_t kGrain = 32768;  // elements that pay for a thread
 
 template <class T>
-float dequantize_one(T value, Quantization from) noexcept {
-  return static_cast<float>(static_cast<int64_t>(value) - from.zero_point) * from.scale;
+constexpr int kTypeOf = -1;
+template <>
+constexpr int kTypeOf<int8_t> = kQuantizedI8;
+template <>
+constexpr int kTypeOf<uint8_t> = kQuantizedU8;
+template <>
+constexpr int kTypeOf<int16_t> = kQuantizedI16;
+template <>
+constexpr int kTypeOf<uint16_t> = kQuantizedU16;
+
+template <class In>
+constexpr bool kIsHalf = sizeof(In) == 2;
+
+// int32's bounds are no floats: number by number.
+template <class In>
+void quantize_to_int32(const In* in, int32_t* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept {
+  const float factor = 1.0f / to.scale;
+  for (size_t i = 0; i < n; ++i) {
+    const float scaled = static_cast<float>(in[i]) * factor;
+    if (!(scaled < 0x1p62f)) {
+      out[i] = static_cast<int32_t>(max);
+    } else if (scaled <= -0x1p62f) {
+      out[i] = static_cast<int32_t>(min);
+    } else {
+      out[i] = static_cast<int32_t>(std::clamp<int64_t>(std::llrint(scaled) + to.zero_point, min, max));
+    }
+  }
 }
 
 template <class In, class T>
-void quantize_loop(const In* in, T* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept {
-  const float inverse = 1.0f / to.scale;
-  for (size_t i = 0; i < n; ++i) out[i] = quantize_one<T>(static_cast<float>(in[i]), inverse, to.zero_point, min, max);
+void quantize_run(const In* in, T* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept {
+  if constexpr (sizeof(T) == 4) {
+    quantize_to_int32(in, out, n, to, min, max);
+  } else {
+    quantize_table().quantize[kIsHalf<In>][kTypeOf<T>](in, out, n, 1.0f / to.scale,
+                                                       static_cast<float>(min - to.zero_point),
+                                                       static_cast<float>(max - to.zero_point), to.zero_point);
+  }
 }
 
 template <class T, class Out>
-void dequantize_loop(const T* in, Out* out, size_t n, Quantization from) noexcept {
-  for (size_t i = 0; i < n; ++i) out[i] = Out(dequantize_one(in[i], from));
+void dequantize_run(const T* in, Out* out, size_t n, Quantization from) noexcept {
+  if constexpr (sizeof(T) == 4) {
+    for (size_t i = 0; i < n; ++i) {
+      out[i] = Out(static_cast<float>(static_cast<int64_t>(in[i]) - from.zero_point) * from.scale);
+    }
+  } else {
+    quantize_table().dequantize[kIsHalf<Out>][kTypeOf<T>](in, out, n, from.scale, from.zero_point);
+  }
 }
 
-template <class Body>
-void each_channel(const ChannelQuantization& q, Body body) noexcept {
-  for (size_t i = 0; i < q.outer * q.channels; ++i) {
-    const size_t channel = i % q.channels;
-    body(i * q.inner, Quantization{q.scales[channel], q.zero_points != nullptr ? q.zero_points[channel] : 0});
-  }
+template <class Run>
+void each_channel(const ChannelQuantization& q, Run run) noexcept {
+  const size_t runs = q.outer * q.channels;
+  parallel_ranges(runs, kGrain / std::max<size_t>(q.inner, 1) + 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t channel = i % q.channels;
+      run(i * q.inner, Quantization{q.scales[channel], q.zero_points != nullptr ? q.zero_points[channel] : 0});
+    }
+  });
 }
 
 template <class In>
-void quantize_rows_loop(size_t rows, size_t cols, const In* in, size_t in_stride, int8_t* out,
-                        Quantization* parameters) noexcept {
-  for (size_t i = 0; i < rows; ++i) {
-    float min = 0, max = 0;
-    for (size_t j = 0; j < cols; ++j) {
-      min = std::min(min, static_cast<float>(in[i * in_stride + j]));
-      max = std::max(max, static_cast<float>(in[i * in_stride + j]));
+void quantize_each_row(size_t rows, size_t cols, const In* in, size_t in_stride, int8_t* out,
+                       Quantization* parameters) noexcept {
+  const QuantizeTable& table = quantize_table();
+  parallel_ranges(rows, kGrain / std::max<size_t>(cols, 1) + 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      float min, max;
+      table.extremes[kIsHalf<In>](in + i * in_stride, cols, &min, &max);
+      const Quantization q = parameters[i] = dynamic_quantization(min, max);
+      float factor = min == max ? 1.0f : 255.0f / (max - min);
+      if (kIsHalf<In>) factor = std::max(std::numeric_limits<float>::min(), static_cast<float>(Half(factor)));
+      table.quantize[kIsHalf<In>][kQuantizedI8](in + i * in_stride, out + i * cols, cols, factor,
+                                                static_cast<float>(-128 - q.zero_point),
+                                                static_cast<float>(127 - q.zero_point), q.zero_point);
     }
-    parameters[i] = dynamic_quantization(min, max);
-    float factor = min == max ? 1.0f : 255.0f / (max - min);
-    if constexpr (sizeof(In) == 2)
-      factor = std::max(std::numeric_limits<float>::min(), static_cast<float>(Half(factor)));
-    for (size_t j = 0; j < cols; ++j) {
-      out[i * cols + j] =
-          quantize_one<int8_t>(static_cast<float>(in[i * in_stride + j]), factor, parameters[i].zero_point, -128, 127);
-    }
-  }
+  });
 }
 
 const Half* halves(const uint16_t* p) noexcept { return reinterpret_cast<const Half*>(p); }
 Half* halves(uint16_t* p) noexcept { return reinterpret_cast<Half*>(p); }
+
+template <class In, class T>
+void quantize_all(const In* in, T* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept {
+  parallel_ranges(n, kGrain,
+                  [&](size_t begin, size_t end) { quantize_run(in + begin, out + begin, end - begin, to, min, max); });
+}
+template <class T, class Out>
+void dequantize_all(const T* in, Out* out, size_t n, Quantization from) noexcept {
+  parallel_ranges(n, kGrain,
+                  [&](size_t begin, size_t end) { dequantize_run(in + begin, out + begin, end - begin, from); });
+}
 
 }  // namespace
 
@@ -86,45 +133,45 @@ Quantization dynamic_quantization(float min, float max) noexcept {
 
 template <class T>
 void quantize(const float* in, T* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept {
-  quantize_loop(in, out, n, to, min, max);
+  quantize_all(in, out, n, to, min, max);
 }
 template <class T>
 void quantize_f16(const uint16_t* in, T* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept {
-  quantize_loop(halves(in), out, n, to, min, max);
+  quantize_all(halves(in), out, n, to, min, max);
 }
 template <class T>
 void dequantize(const T* in, float* out, size_t n, Quantization from) noexcept {
-  dequantize_loop(in, out, n, from);
+  dequantize_all(in, out, n, from);
 }
 template <class T>
 void dequantize_f16(const T* in, uint16_t* out, size_t n, Quantization from) noexcept {
-  dequantize_loop(in, halves(out), n, from);
+  dequantize_all(in, halves(out), n, from);
 }
 template <class T>
 void quantize_channels(const float* in, T* out, const ChannelQuantization& to, int64_t min, int64_t max) noexcept {
-  each_channel(to, [&](size_t at, Quantization q) { quantize_loop(in + at, out + at, to.inner, q, min, max); });
+  each_channel(to, [&](size_t at, Quantization q) { quantize_run(in + at, out + at, to.inner, q, min, max); });
 }
 template <class T>
 void quantize_channels_f16(const uint16_t* in, T* out, const ChannelQuantization& to, int64_t min,
                            int64_t max) noexcept {
-  each_channel(to, [&](size_t at, Quantization q) { quantize_loop(halves(in) + at, out + at, to.inner, q, min, max); });
+  each_channel(to, [&](size_t at, Quantization q) { quantize_run(halves(in) + at, out + at, to.inner, q, min, max); });
 }
 template <class T>
 void dequantize_channels(const T* in, float* out, const ChannelQuantization& from) noexcept {
-  each_channel(from, [&](size_t at, Quantization q) { dequantize_loop(in + at, out + at, from.inner, q); });
+  each_channel(from, [&](size_t at, Quantization q) { dequantize_run(in + at, out + at, from.inner, q); });
 }
 template <class T>
 void dequantize_channels_f16(const T* in, uint16_t* out, const ChannelQuantization& from) noexcept {
-  each_channel(from, [&](size_t at, Quantization q) { dequantize_loop(in + at, halves(out) + at, from.inner, q); });
+  each_channel(from, [&](size_t at, Quantization q) { dequantize_run(in + at, halves(out) + at, from.inner, q); });
 }
 
 void quantize_rows(size_t rows, size_t cols, const float* in, size_t in_stride, int8_t* out,
                    Quantization* parameters) noexcept {
-  quantize_rows_loop(rows, cols, in, in_stride, out, parameters);
+  quantize_each_row(rows, cols, in, in_stride, out, parameters);
 }
 void quantize_rows_f16(size_t rows, size_t cols, const uint16_t* in, size_t in_stride, int8_t* out,
                        Quantization* parameters) noexcept {
-  quantize_rows_loop(rows, cols, halves(in), in_stride, out, parameters);
+  quantize_each_row(rows, cols, halves(in), in_stride, out, parameters);
 }
 
 #define ENR_INSTANTIATE(T)                                                                                            \

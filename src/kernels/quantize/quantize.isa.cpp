@@ -1,0 +1,128 @@
+#include "kernels/isa.h"
+#include "kernels/quantize/quantize_table.h"
+#include "kernels/simd/half.h"
+#include "kernels/simd/integer.h"
+
+namespace enr::kernels::ENR_ISA {
+namespace {
+
+constexpr size_t kLane = kF32Lanes;
+
+template <bool kHalf>
+struct RealOf {
+  using Type = float;
+};
+template <>
+struct RealOf<true> {
+  using Type = uint16_t;
+};
+
+template <bool kHalf>
+ENR_INLINE F32 load_real(const typename RealOf<kHalf>::Type* p) {
+  if constexpr (kHalf) {
+    return from_half(load_half_bits(p));
+  } else {
+    return load(p);
+  }
+}
+template <bool kHalf>
+ENR_INLINE void store_real(typename RealOf<kHalf>::Type* p, F32 v) {
+  if constexpr (kHalf) {
+    store_half_bits(p, to_half(v));
+  } else {
+    store(p, v);
+  }
+}
+
+template <class T>
+ENR_INLINE void store_narrow(T* p, I32 v) {
+  if constexpr (sizeof(T) == 1) {
+    store_low_bytes(p, v);
+  } else {
+    const LaneNumbers<T> numbers = __builtin_convertvector(v, LaneNumbers<T>);
+    memcpy(p, &numbers, sizeof numbers);
+  }
+}
+
+// Runs body(from, to) for whole vectors; the last ones of an array in copies.
+template <class In, class Out, class Body>
+ENR_INLINE void each_vector(const In* in, Out* out, size_t n, Body body) {
+  size_t i = 0;
+  for (; i + kLane <= n; i += kLane) body(in + i, out + i);
+  if (i == n) return;
+  In rest[kLane] = {};
+  Out result[kLane];
+  for (size_t k = 0; k < n - i; ++k) rest[k] = in[i + k];
+  body(rest, result);
+  for (size_t k = 0; k < n - i; ++k) out[i + k] = result[k];
+}
+
+template <bool kHalf, class T>
+void quantize(const void* in, void* out, size_t n, float factor, float low, float high, int32_t zero_point) noexcept {
+  const F32 factors = splat(factor), lows = splat(low), highs = splat(high);
+  const I32 zero_points = I32{} + zero_point;
+  each_vector((const typename RealOf<kHalf>::Type*)in, (T*)out, n, [&](const auto* from, T* to) {
+    F32 v = load_real<kHalf>(from) * factors;
+    v = v < highs ? v : highs;  // also where it is NaN
+    v = v > lows ? v : lows;
+    store_narrow(to, round_to_int(v) + zero_points);
+  });
+}
+
+template <bool kHalf, class T>
+void dequantize(const void* in, void* out, size_t n, float scale, int32_t zero_point) noexcept {
+  const F32 scales = splat(scale);
+  const I32 zero_points = I32{} + zero_point;
+  each_vector((const T*)in, (typename RealOf<kHalf>::Type*)out, n, [&](const T* from, auto* to) {
+    store_real<kHalf>(to, to_float(load_wide(from) - zero_points) * scales);
+  });
+}
+
+template <bool kHalf>
+void extremes(const void* in, size_t n, float* min, float* max) noexcept {
+  using Real = typename RealOf<kHalf>::Type;
+  constexpr size_t kSets = 4;
+  F32 low[kSets] = {}, high[kSets] = {};
+  const Real* p = (const Real*)in;
+  const auto take = [&](const Real* from, size_t set) {
+    const F32 v = load_real<kHalf>(from);
+    low[set] = v < low[set] ? v : low[set];
+    high[set] = v > high[set] ? v : high[set];
+  };
+  for (; n >= kSets * kLane; n -= kSets * kLane, p += kSets * kLane) {
+#pragma GCC unroll 4
+    for (size_t set = 0; set < kSets; ++set) take(p + set * kLane, set);
+  }
+  for (; n >= kLane; n -= kLane, p += kLane) take(p, 0);
+  Real rest[kLane] = {};
+  for (size_t k = 0; k < n; ++k) rest[k] = p[k];
+  take(rest, 0);
+  float lowest = 0, highest = 0;
+  for (size_t set = 0; set < kSets; ++set) {
+    for (size_t i = 0; i < kLane; ++i) {
+      lowest = low[set][i] < lowest ? low[set][i] : lowest;
+      highest = high[set][i] > highest ? high[set][i] : highest;
+    }
+  }
+  *min = lowest;
+  *max = highest;
+}
+
+}  // namespace
+
+const QuantizeTable& quantize_table() {
+  static constexpr QuantizeTable table{
+      .quantize = {{&quantize<false, int8_t>, &quantize<false, uint8_t>, &quantize<false, int16_t>,
+                    &quantize<false, uint16_t>},
+                   {&quantize<true, int8_t>, &quantize<true, uint8_t>, &quantize<true, int16_t>,
+                    &quantize<true, uint16_t>}},
+      .dequantize = {{&dequantize<false, int8_t>, &dequantize<false, uint8_t>, &dequantize<false, int16_t>,
+                      &dequantize<false, uint16_t>},
+                     {&dequantize<true, int8_t>, &dequantize<true, uint8_t>, &dequantize<true, int16_t>,
+                      &dequantize<true, uint16_t>}},
+      .extremes = {&extremes<false>, &extremes<true>},
+  };
+  return table;
+}
+
+}  // namespace enr::kernels::ENR_ISA
