@@ -171,7 +171,10 @@ void check_flags(const Node& node) {
   uint32_t allowed = 0;
   if (node.type == NodeType::kFullyConnected) allowed = kFlagTransposeWeights;
   if (node.type == NodeType::kResizeBilinear2d) allowed = kFlagAlignCorners;
-  if (node.type == NodeType::kGlobalAveragePooling2d || node.type == NodeType::kMaxPooling2d) allowed = kFlagKeepDims;
+  if (node.type == NodeType::kGlobalAveragePooling2d || node.type == NodeType::kAveragePooling2d ||
+      node.type == NodeType::kMaxPooling2d || node.type == NodeType::kArgMaxPooling2d) {
+    allowed = kFlagKeepDims;
+  }
   if ((node.flags & ~allowed) != 0) fail_load("flags: are ", node.flags, ", this node knows ", allowed);
 }
 
