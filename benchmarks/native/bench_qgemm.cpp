@@ -1,6 +1,6 @@
 // Times 8-bit and 4-bit products and convolutions with the shapes of real models, on one thread and on all, beside the
 // float product of the same shape.
-//   ENR_ISA=x86_avx2 bench_qgemm [mobilenet|resnet|bert|int4]
+//   ENR_ISA=x86_avx2 bench_qgemm [mobilenet|depthwise|resnet|bert|int4]
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +12,7 @@
 #include "base/cpu_info.h"
 #include "base/thread_pool.h"
 #include "kernels/qconv/qconv.h"
+#include "kernels/qdepthwise/qdepthwise.h"
 #include "kernels/qgemm/qgemm.h"
 
 namespace {
@@ -88,6 +89,32 @@ void run_convolutions(const char* title, const std::vector<Layer>& layers) {
   print_totals(totals);
 }
 
+void run_depthwise(const char* title, size_t kernel, const std::vector<Layer>& layers) {
+  std::printf("%s\n", title);
+  Totals totals;
+  for (const Layer& layer : layers) {
+    DepthwiseShape s;
+    s.input_height = s.input_width = layer.size;
+    s.channels = layer.inputs;
+    s.kernel_height = s.kernel_width = kernel;
+    s.stride_height = s.stride_width = layer.stride;
+    s.pad_top = s.pad_left = kernel / 2;
+    s.output_height = s.output_width = (layer.size - 1) / layer.stride + 1;
+    const size_t taps = kernel * kernel, pixels = s.output_height * s.output_width;
+    const std::vector<int8_t> weights(taps * s.channels, 3), input(layer.size * layer.size * s.channels, 5);
+    std::vector<int8_t> output(pixels * s.channels);
+    const float scale = 1e-3f;
+    AlignedBuffer packed(qdepthwise_packed_bytes(s));
+    qdepthwise_pack(s, QWeightType::kInt8, weights.data(), 0, s.channels, 1, nullptr, {.scales = &scale},
+                    packed.data());
+    char name[80];
+    std::snprintf(name, sizeof name, "%zux%zu x%zu s%zu", layer.size, layer.size, s.channels, layer.stride);
+    report(name, 2.0 * static_cast<double>(pixels * s.channels * taps), static_cast<double>(layer.repeats), totals,
+           [&] { qdepthwise(s, packed.data(), input.data(), 0, {}, output.data()); });
+  }
+  print_totals(totals);
+}
+
 struct Linear {
   size_t m, n, k, repeats;
 };
@@ -133,6 +160,14 @@ int main(int argc, char** argv) {
                       {14, 384, 96, 1, 1, 1},  {14, 96, 576, 1, 1, 3}, {14, 576, 96, 1, 1, 2}, {7, 576, 160, 1, 1, 1},
                       {7, 160, 960, 1, 1, 3},  {7, 960, 160, 1, 1, 2}, {7, 960, 320, 1, 1, 1}, {7, 320, 1280, 1, 1, 1},
                       {1, 1280, 1000, 1, 1, 1}});
+  }
+  if (only.empty() || only == "depthwise") {
+    const std::vector<Layer> layers{{112, 32, 0, 0, 1, 1}, {112, 96, 0, 0, 2, 1}, {56, 144, 0, 0, 1, 1},
+                                    {56, 144, 0, 0, 2, 1}, {28, 192, 0, 0, 1, 2}, {28, 192, 0, 0, 2, 1},
+                                    {14, 384, 0, 0, 1, 4}, {14, 576, 0, 0, 1, 2}, {14, 576, 0, 0, 2, 1},
+                                    {7, 960, 0, 0, 1, 3}};
+    run_depthwise("MobileNetV2's depthwise layers", 3, layers);
+    run_depthwise("the same with kernels of 5", 5, layers);
   }
   if (only.empty() || only == "resnet") {
     run_convolutions("ResNet18 int8", {{224, 3, 64, 7, 2, 1},

@@ -2,69 +2,261 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+
+#include "base/thread_pool.h"
+#include "kernels/isa.h"
+#include "kernels/qdepthwise/qdepthwise_table.h"
 
 namespace enr::kernels {
 
+ENR_SELECT_VNNI_ISA(QDepthwiseTable, qdepthwise_table)
+
+const QDepthwiseTable& qdepthwise_wide_table() {
+  static const QDepthwiseTable& chosen = ENR_PICK_ISA(qdepthwise_table);
+  return chosen;
+}
+
 namespace {
 
-// Packed: header, then for each output channel its scale, bias, and taps without their zero point.
-struct Header {
-  int32_t input_zero_point;
-  int32_t flip;
+constexpr size_t kMaxBlock = 64;  // channels
+constexpr size_t kThreadProducts = 256 * 1024;
+
+// In front of packed weights.
+struct alignas(64) Header {
+  int32_t flip = 0;     // 0x80 where activations are uint8, which are then computed as int8
+  int32_t is_wide = 0;  // packed for qdepthwise_wide_table
 };
 
-size_t channel_bytes(const DepthwiseShape& s) noexcept { return 8 + (s.kernel_height * s.kernel_width + 1) / 2 * 4; }
+const QDepthwiseTable& table_of(bool is_wide) noexcept {
+  return is_wide ? qdepthwise_wide_table() : qdepthwise_table();
+}
+
+// Blocks of channels, for kernels where each output channel reads a channel of its own.
+struct Blocks {
+  const QDepthwiseTable& table;
+  size_t channels, count, groups, bytes;
+
+  Blocks(const DepthwiseShape& s, const QDepthwiseTable& t) noexcept
+      : table(t),
+        channels(s.output_channels()),
+        count((channels + t.block - 1) / t.block),
+        groups((s.kernel_height + t.group_rows - 1) / t.group_rows),
+        bytes(t.vectors * t.lanes * 4 * (2 + groups * s.kernel_width)) {}
+
+  size_t first_channel(size_t block) const noexcept {
+    return channels < table.block ? 0 : std::min(block * table.block, channels - table.block);
+  }
+  size_t width() const noexcept { return std::min(channels, table.block); }
+};
+
+constexpr size_t kMaxKernelRows = 64;
+
+bool is_plain(const DepthwiseShape& s) noexcept { return s.multiplier != 1 || s.kernel_height > kMaxKernelRows - 4; }
+
+// Then: of each output channel its scale, what its sum starts from, and its taps in 16 bits.
+size_t plain_bytes(const DepthwiseShape& s) noexcept { return 8 + (s.kernel_height * s.kernel_width + 1) / 2 * 4; }
+
+size_t packed_bytes(const DepthwiseShape& s, bool is_wide) noexcept {
+  if (is_plain(s)) return sizeof(Header) + s.output_channels() * plain_bytes(s);
+  const Blocks blocks(s, table_of(is_wide));
+  return sizeof(Header) + blocks.count * blocks.bytes;
+}
+
+// The weights as they are given.
+struct Source {
+  const DepthwiseShape& shape;
+  QWeightType type;
+  const uint8_t* weights;
+  int32_t zero_point;
+  size_t tap_stride, channel_stride;
+  const int32_t* bias;
+  const QStatic& quantization;
+
+  int32_t weight(size_t ky, size_t kx, size_t channel) const noexcept {
+    const uint8_t byte = weights[(ky * shape.kernel_width + kx) * tap_stride + channel * channel_stride];
+    return (type == QWeightType::kUInt8 ? byte : static_cast<int8_t>(byte)) - zero_point;
+  }
+  float scale(size_t channel) const noexcept {
+    return quantization.scales[quantization.scale_count == 1 ? 0 : channel];
+  }
+  // The bias less what the activations' zero point (as int8, plus offset) contributes. Wraps as the sums do.
+  int32_t start(size_t channel, int32_t offset) const noexcept {
+    int32_t sum = 0;
+    for (size_t ky = 0; ky < shape.kernel_height; ++ky) {
+      for (size_t kx = 0; kx < shape.kernel_width; ++kx) sum += weight(ky, kx, channel);
+    }
+    const int32_t taken = quantization.input_zero_point - (quantization.is_unsigned ? 128 : 0) + offset;
+    const uint32_t first = static_cast<uint32_t>(bias != nullptr ? bias[channel] : 0);
+    return static_cast<int32_t>(first - static_cast<uint32_t>(taken) * static_cast<uint32_t>(sum));
+  }
+};
+
+void pack_block(const Source& source, const Blocks& blocks, size_t block, std::byte* to) noexcept {
+  const QDepthwiseTable& table = blocks.table;
+  const DepthwiseShape& s = source.shape;
+  const size_t vector_bytes = table.lanes * 4, column_bytes = table.vectors * vector_bytes;
+  for (size_t q = 0; q < table.vectors; ++q) {
+    for (size_t i = 0; i < table.lanes; ++i) {
+      if (table.lane_channel(q, i) >= blocks.width()) continue;
+      const size_t channel = blocks.first_channel(block) + table.lane_channel(q, i);
+      std::byte* lane = to + q * vector_bytes + i * 4;
+      const int32_t start = source.start(channel, table.offset);
+      const float scale = source.scale(channel);
+      std::memcpy(lane, &start, 4);
+      std::memcpy(lane + column_bytes, &scale, 4);
+      for (size_t ky = 0; ky < s.kernel_height; ++ky) {
+        for (size_t kx = 0; kx < s.kernel_width; ++kx) {
+          const int16_t weight = static_cast<int16_t>(source.weight(ky, kx, channel));
+          const size_t column = 2 + ky / table.group_rows * s.kernel_width + kx;
+          std::memcpy(lane + column * column_bytes + ky % table.group_rows * table.weight_bytes, &weight,
+                      table.weight_bytes);
+        }
+      }
+    }
+  }
+}
+
+void pack_plain(const Source& source, std::byte* to) noexcept {
+  const DepthwiseShape& s = source.shape;
+  for (size_t channel = 0; channel < s.output_channels(); ++channel, to += plain_bytes(s)) {
+    const float scale = source.scale(channel);
+    const int32_t start = source.start(channel, 0);
+    std::memcpy(to, &scale, 4);
+    std::memcpy(to + 4, &start, 4);
+    int16_t* tap = reinterpret_cast<int16_t*>(to + 8);
+    for (size_t ky = 0; ky < s.kernel_height; ++ky) {
+      for (size_t kx = 0; kx < s.kernel_width; ++kx) *tap++ = static_cast<int16_t>(source.weight(ky, kx, channel));
+    }
+  }
+}
+
+// One call of qdepthwise.
+struct Run {
+  DepthwiseShape shape;
+  const Header& header;
+  const std::byte* packed;
+  const uint8_t* input;
+  uint8_t* output;
+  const QOutput& range;
+  uint8_t padding[kMaxBlock];
+
+  Run(const DepthwiseShape& s, const void* packed_weights, const void* in, int32_t input_zero_point,
+      const QOutput& output_range, void* out) noexcept
+      : shape(s),
+        header(*static_cast<const Header*>(packed_weights)),
+        packed(static_cast<const std::byte*>(packed_weights) + sizeof(Header)),
+        input(static_cast<const uint8_t*>(in)),
+        output(static_cast<uint8_t*>(out)),
+        range(output_range) {
+    if (shape.input_pixel_stride == 0) shape.input_pixel_stride = shape.channels;
+    if (shape.output_pixel_stride == 0) shape.output_pixel_stride = shape.output_channels();
+    std::memset(padding, input_zero_point, sizeof padding);
+  }
+
+  const uint8_t* input_row(size_t image, size_t y) const noexcept {
+    return input + (image * shape.input_height + y) * shape.input_width * shape.input_pixel_stride;
+  }
+
+  // Rows of the output, counted through all images.
+  void blocks_rows(size_t begin, size_t end) const noexcept {
+    const DepthwiseShape& s = shape;
+    const Blocks blocks(s, table_of(header.is_wide != 0));
+    QDepthwiseRow rows[kMaxKernelRows];
+    QDepthwiseCall call;
+    call.padding = padding;
+    call.groups = blocks.groups;
+    call.kernel_width = s.kernel_width;
+    call.stride = s.stride_width;
+    call.dilation = s.dilation_width;
+    call.input_width = s.input_width;
+    call.pad_left = s.pad_left;
+    call.output_width = s.output_width;
+    call.channels = blocks.width();
+    call.flip = static_cast<uint8_t>(header.flip);
+    call.output_step = s.output_pixel_stride;
+    call.low = static_cast<float>(range.min - range.zero_point);
+    call.high = static_cast<float>(range.max - range.zero_point);
+    call.zero_point = range.zero_point - header.flip;
+    call.rows = rows;
+    for (size_t row = begin; row < end; ++row) {
+      const size_t image = row / s.output_height, y = row % s.output_height;
+      for (size_t block = 0; block < blocks.count; ++block) {
+        const size_t channel = blocks.first_channel(block);
+        for (size_t ky = 0; ky < blocks.groups * blocks.table.group_rows; ++ky) {
+          // Rows beyond the kernel have weights of 0.
+          const size_t iy = y * s.stride_height + ky * s.dilation_height - s.pad_top;
+          const bool inside = ky < s.kernel_height && iy < s.input_height;
+          rows[ky] =
+              inside ? QDepthwiseRow{input_row(image, iy) + channel, s.input_pixel_stride} : QDepthwiseRow{padding, 0};
+        }
+        call.packed = packed + block * blocks.bytes;
+        call.output = output + row * s.output_width * s.output_pixel_stride + channel;
+        blocks.table.row(call);
+      }
+    }
+  }
+
+  void plain_rows(size_t begin, size_t end) const noexcept {
+    const DepthwiseShape& s = shape;
+    for (size_t pixel = begin * s.output_width; pixel < end * s.output_width; ++pixel) {
+      const size_t row = pixel / s.output_width, x = pixel % s.output_width;
+      const size_t image = row / s.output_height, y = row % s.output_height;
+      for (size_t channel = 0; channel < s.output_channels(); ++channel) {
+        output[pixel * s.output_pixel_stride + channel] = plain_output(image, y, x, channel);
+      }
+    }
+  }
+
+  uint8_t plain_output(size_t image, size_t y, size_t x, size_t channel) const noexcept {
+    const DepthwiseShape& s = shape;
+    const std::byte* from = packed + channel * plain_bytes(s);
+    const int16_t* taps = reinterpret_cast<const int16_t*>(from + 8);
+    int32_t sum = *reinterpret_cast<const int32_t*>(from + 4);
+    for (size_t tap = 0; tap < s.kernel_height * s.kernel_width; ++tap) {
+      const size_t iy = y * s.stride_height + tap / s.kernel_width * s.dilation_height - s.pad_top;
+      const size_t ix = x * s.stride_width + tap % s.kernel_width * s.dilation_width - s.pad_left;
+      const bool inside = iy < s.input_height && ix < s.input_width;
+      const uint8_t byte =
+          inside ? input_row(image, iy)[ix * s.input_pixel_stride + channel / s.multiplier] : padding[0];
+      sum += static_cast<int8_t>(byte ^ header.flip) * taps[tap];
+    }
+    const float scaled = static_cast<float>(sum) * *reinterpret_cast<const float*>(from);
+    const float clamped = std::clamp(scaled, static_cast<float>(range.min - range.zero_point),
+                                     static_cast<float>(range.max - range.zero_point));
+    return static_cast<uint8_t>(static_cast<int32_t>(std::lrint(clamped)) + range.zero_point);
+  }
+};
 
 }  // namespace
 
 size_t qdepthwise_packed_bytes(const DepthwiseShape& shape) noexcept {
-  return 64 + shape.output_channels() * channel_bytes(shape);
+  return std::max(packed_bytes(shape, false), packed_bytes(shape, true));
 }
 
-void qdepthwise_pack(const DepthwiseShape& s, QWeightType type, const void* weights, int32_t weight_zero_point,
-                     size_t tap_stride, size_t channel_stride, const int32_t* bias, const QStatic& q,
+void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* weights, int32_t weight_zero_point,
+                     size_t tap_stride, size_t channel_stride, const int32_t* bias, const QStatic& quantization,
                      void* packed) noexcept {
-  const int32_t flip = q.is_unsigned ? 0x80 : 0;
-  *static_cast<Header*>(packed) = {q.input_zero_point - flip, flip};
-  for (size_t c = 0; c < s.output_channels(); ++c) {
-    std::byte* base = static_cast<std::byte*>(packed) + 64 + c * channel_bytes(s);
-    *reinterpret_cast<float*>(base) = q.scales[q.scale_count == 1 ? 0 : c];
-    *reinterpret_cast<int32_t*>(base + 4) = bias != nullptr ? bias[c] : 0;
-    int16_t* taps = reinterpret_cast<int16_t*>(base + 8);
-    for (size_t tap = 0; tap < s.kernel_height * s.kernel_width; ++tap) {
-      const uint8_t byte = static_cast<const uint8_t*>(weights)[tap * tap_stride + c * channel_stride];
-      const int32_t value = type == QWeightType::kUInt8 ? byte : static_cast<int8_t>(byte);
-      taps[tap] = static_cast<int16_t>(value - weight_zero_point);
-    }
-  }
+  // A uint8 weight less its zero point may not fit 8 bits.
+  const bool is_wide = type == QWeightType::kUInt8;
+  const Source source{
+      shape, type,        static_cast<const uint8_t*>(weights), weight_zero_point, tap_stride, channel_stride,
+      bias,  quantization};
+  std::memset(packed, 0, packed_bytes(shape, is_wide));
+  std::byte* to = static_cast<std::byte*>(packed) + sizeof(Header);
+  *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide};
+  if (is_plain(shape)) return pack_plain(source, to);
+  const Blocks blocks(shape, table_of(is_wide));
+  for (size_t block = 0; block < blocks.count; ++block) pack_block(source, blocks, block, to + block * blocks.bytes);
 }
 
-void qdepthwise(const DepthwiseShape& s, const void* packed, const void* input, int32_t, const QOutput& range,
-                void* output) noexcept {
-  const Header header = *static_cast<const Header*>(packed);
-  const size_t in_stride = s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
-  const size_t out_stride = s.output_pixel_stride != 0 ? s.output_pixel_stride : s.output_channels();
-  for (size_t pixel = 0; pixel < s.batch * s.output_height * s.output_width; ++pixel) {
-    const size_t image = pixel / (s.output_height * s.output_width);
-    const size_t y = pixel / s.output_width % s.output_height, x = pixel % s.output_width;
-    for (size_t c = 0; c < s.output_channels(); ++c) {
-      const std::byte* base = static_cast<const std::byte*>(packed) + 64 + c * channel_bytes(s);
-      const int16_t* taps = reinterpret_cast<const int16_t*>(base + 8);
-      int32_t sum = *reinterpret_cast<const int32_t*>(base + 4);
-      for (size_t tap = 0; tap < s.kernel_height * s.kernel_width; ++tap) {
-        const size_t iy = y * s.stride_height + tap / s.kernel_width * s.dilation_height - s.pad_top;
-        const size_t ix = x * s.stride_width + tap % s.kernel_width * s.dilation_width - s.pad_left;
-        if (iy >= s.input_height || ix >= s.input_width) continue;
-        const size_t at = ((image * s.input_height + iy) * s.input_width + ix) * in_stride + c / s.multiplier;
-        const int32_t value = static_cast<int8_t>(static_cast<const uint8_t*>(input)[at] ^ header.flip);
-        sum += (value - header.input_zero_point) * taps[tap];
-      }
-      const float scaled = std::min(static_cast<float>(sum) * *reinterpret_cast<const float*>(base),
-                                    static_cast<float>(range.max - range.zero_point));
-      const int32_t value = static_cast<int32_t>(std::lrint(scaled)) + range.zero_point;
-      static_cast<uint8_t*>(output)[pixel * out_stride + c] = static_cast<uint8_t>(std::max(value, range.min));
-    }
-  }
+void qdepthwise(const DepthwiseShape& shape, const void* packed, const void* input, int32_t input_zero_point,
+                const QOutput& range, void* output) noexcept {
+  const Run run(shape, packed, input, input_zero_point, range, output);
+  const size_t row_products = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
+  const bool plain = is_plain(shape);
+  parallel_ranges(shape.batch * shape.output_height, kThreadProducts / std::max<size_t>(row_products, 1) + 1,
+                  [&](size_t begin, size_t end) { plain ? run.plain_rows(begin, end) : run.blocks_rows(begin, end); });
 }
 
 }  // namespace enr::kernels

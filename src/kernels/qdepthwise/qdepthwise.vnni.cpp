@@ -1,0 +1,2 @@
+#include "kernels/isa.h"
+#include "kernels/qdepthwise/qdepthwise_kernels.h"
