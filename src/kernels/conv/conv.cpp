@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "kernels/conv/direct.h"
 
 namespace enr::kernels {
 
@@ -39,53 +40,19 @@ ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights)
   }
   if (shape_.input_pixel_stride == 0) shape_.input_pixel_stride = s.input_channels;
   if (shape_.output_pixel_stride == 0) shape_.output_pixel_stride = s.output_channels;
+  direct_ = plan_direct(shape_);
+  workspace_bytes_ = direct_.lanes * direct_.lane_floats * sizeof(float);
 }
 
-size_t ConvPlan::packed_bytes() const noexcept {
-  return sizeof(float) * shape_.output_channels *
-         (1 + shape_.kernel_height * shape_.kernel_width * (shape_.input_channels / shape_.groups));
-}
+size_t ConvPlan::packed_bytes() const noexcept { return direct_packed_bytes(shape_); }
 
 void ConvPlan::pack(const float* weights, const float* bias, void* packed) const noexcept {
-  float* out = static_cast<float*>(packed);
-  const size_t count = shape_.kernel_height * shape_.kernel_width * (shape_.input_channels / shape_.groups);
-  for (size_t o = 0; o < shape_.output_channels; ++o) {
-    *out++ = bias != nullptr ? bias[o] : 0.0f;
-    for (size_t i = 0; i < count; ++i) *out++ = weights[o * count + i];
-  }
+  pack_direct(shape_, weights, bias, packed);
 }
 
 void ConvPlan::run(const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
-                   void*) const noexcept {
-  const ConvShape& s = shape_;
-  const size_t group_inputs = s.input_channels / s.groups, group_outputs = s.output_channels / s.groups;
-  const size_t count = 1 + s.kernel_height * s.kernel_width * group_inputs;
-  const size_t height = s.output_height(), width = s.output_width();
-  for (size_t pixel = 0; pixel < s.batch * height * width; ++pixel) {
-    const size_t n = pixel / (height * width), y = pixel / width % height, x = pixel % width;
-    for (size_t o = 0; o < s.output_channels; ++o) {
-      const float* filter = static_cast<const float*>(packed) + o * count;
-      float sum = *filter++;
-      for (size_t ky = 0; ky < s.kernel_height; ++ky) {
-        for (size_t kx = 0; kx < s.kernel_width; ++kx, filter += group_inputs) {
-          const size_t iy = y * s.stride_height + ky * s.dilation_height - s.pad_top;
-          const size_t ix = x * s.stride_width + kx * s.dilation_width - s.pad_left;
-          if (iy >= s.input_height || ix >= s.input_width) continue;
-          const float* from = input + ((n * s.input_height + iy) * s.input_width + ix) * s.input_pixel_stride +
-                              o / group_outputs * group_inputs;
-          for (size_t i = 0; i < group_inputs; ++i) sum += from[i] * filter[i];
-        }
-      }
-      if (epilogue.residual != nullptr) {
-        sum += epilogue.residual_scale * epilogue.residual[pixel * epilogue.residual_stride + o];
-      }
-      sum = sum < epilogue.min ? epilogue.min : sum;
-      output[pixel * s.output_pixel_stride + o] = sum > epilogue.max ? epilogue.max : sum;
-    }
-    if (epilogue.activation != nullptr) {
-      epilogue.activation(output + pixel * s.output_pixel_stride, s.output_channels, epilogue.activation_context);
-    }
-  }
+                   void* workspace) const noexcept {
+  run_direct(shape_, direct_, input, packed, output, epilogue, static_cast<float*>(workspace));
 }
 
 size_t ConvTransposeShape::output_height() const noexcept {

@@ -36,6 +36,20 @@ enum class ConvWeights { kGemm, kWinograd2, kWinograd4 };
 // The format that is fastest for the shape and keeps float32's accuracy.
 ConvWeights choose_conv_weights(const ConvShape& shape) noexcept;
 
+// How the plan's format works; see direct.h.
+struct DirectPlan {
+  // Pixels of a group are multiplied where they lie, from the first to the last, in one product.
+  bool is_pointwise = false;
+  bool copies_band = false;     // the input between zeros
+  bool copies_windows = false;  // a row of the product for each window
+  size_t band_rows = 1;         // output rows of a task
+  size_t band_columns = 1;      // output columns of a task
+  size_t panel_pieces = 1;
+  size_t depth_pieces = 1;  // of the kernel's rows
+  size_t lanes = 1;
+  size_t lane_floats = 0;  // scratch of each lane
+};
+
 class ConvPlan {
  public:
   // With `weights`, a plan for weights that were packed for another input size; without, the fastest format.
@@ -63,6 +77,7 @@ class ConvPlan {
  private:
   ConvShape shape_;
   ConvWeights weights_ = ConvWeights::kGemm;
+  DirectPlan direct_;
   size_t workspace_bytes_ = 0;
 };
 

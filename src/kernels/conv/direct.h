@@ -1,0 +1,21 @@
+#pragma once
+
+// Convolution as products of the gemm's tiles with the window's pieces where they lie. Where the window leaves the
+// input, a band of input rows is copied between zeros first; where rows are too short for a tile, windows are copied
+// into rows.
+
+#include <cstddef>
+
+#include "kernels/conv/conv.h"
+
+namespace enr::kernels {
+
+// shape: with its pixel strides filled in.
+DirectPlan plan_direct(const ConvShape& shape) noexcept;
+
+size_t direct_packed_bytes(const ConvShape& shape) noexcept;
+void pack_direct(const ConvShape& shape, const float* weights, const float* bias, void* packed) noexcept;
+void run_direct(const ConvShape& shape, const DirectPlan& plan, const float* input, const void* packed, float* output,
+                const GemmEpilogue& epilogue, float* workspace) noexcept;
+
+}  // namespace enr::kernels
