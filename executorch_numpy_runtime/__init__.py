@@ -7,7 +7,7 @@
 >>> outputs = method([np.zeros((1, 3, 224, 224), np.float32)])
 """
 
-from ._core import __version__
+from . import _core
 from ._program import Method, Program, Runtime, Verification
 from ._state import States
 from .errors import BackendNotAvailable, ExecutionError, ExecuTorchError, OperatorNotFound, ProgramLoadError
@@ -19,6 +19,8 @@ from .info import (
     set_num_threads,
     xnnpack_workspace_size_bytes,
 )
+
+__version__ = _core.version()
 
 __all__ = [
     "BackendNotAvailable",

@@ -58,7 +58,8 @@ def numpy_dtype(code: int) -> np.dtype[Any]:
         ml_dtypes = importlib.import_module("ml_dtypes")
     except ImportError:
         return np.dtype(bits)
-    return np.dtype(getattr(ml_dtypes, name))
+    result: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return result
 
 
 def bits_dtype(code: int) -> np.dtype[Any] | None:

@@ -37,6 +37,14 @@ def _core_source(source: Source) -> str | bytes:
     raise TypeError(f"expected a path, bytes or a binary file, got {type(source).__name__}")
 
 
+def _data_files(given: Any) -> list[Any]:
+    """One source, several or None as a list."""
+    if given is None:
+        return []
+    is_one = isinstance(given, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(given, "read")
+    return [given] if is_one else list(given)
+
+
 class Method:
     """A loaded method of a program. Call it with a sequence of inputs, get a list of outputs.
 
@@ -59,13 +67,11 @@ class Method:
         Raises:
             ExecutionError: wrong inputs (the message names the one), or a failing operator; state is unchanged.
         """
-        result: list[Any] = self._run(inputs)
-        return result
+        return self._run(inputs)
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """The same as calling the method; the name of ``executorch.runtime``."""
-        result: list[Any] = self._run(inputs)
-        return result
+        return self._run(inputs)
 
     @property
     def name(self) -> str:
@@ -80,8 +86,7 @@ class Method:
         ``shape`` (the upper bound where ``dynamic``), ``dim_order``, ``is_memory_planned`` and ``nbytes``; other inputs
         have ``value``, the only one the program was exported for.
         """
-        result: dict[str, Any] = self._core_method.metadata()
-        return result
+        return self._core_method.metadata()
 
     @property
     def state(self) -> States:
@@ -98,8 +103,7 @@ class Method:
     def memory(self) -> dict[str, int]:
         """Bytes by use: ``planned`` (arenas), ``constant`` (in the file), ``packed`` (constants in kernel layouts,
         shared by the program's methods) and ``workspace`` (delegates' intermediate values)."""
-        result: dict[str, int] = self._core_method.memory()
-        return result
+        return self._core_method.memory()
 
     def profile(self, inputs: Sequence[Any]) -> tuple[list[Any], list[dict[str, Any]]]:
         """Run once and record every operator, delegate and step inside a delegate.
@@ -108,8 +112,7 @@ class Method:
             The outputs, and the events in order of completion: dictionaries with ``kind``, ``name``, ``detail``,
             ``instruction``, ``start_ns`` and ``duration_ns``.
         """
-        result: tuple[list[Any], list[dict[str, Any]]] = self._core_method.profile(inputs)
-        return result
+        return self._core_method.profile(inputs)
 
     def __repr__(self) -> str:
         meta = self.metadata
@@ -127,8 +130,7 @@ class Program:
     @property
     def method_names(self) -> list[str]:
         """Names of the methods, in the file's order."""
-        result: list[str] = self._core_program.method_names()
-        return result
+        return self._core_program.method_names()
 
     def load_method(self, name: str) -> Method:
         """The method of that name, loaded at the first request; later ones get the same object, with its state.
@@ -157,8 +159,7 @@ class Program:
         Raises:
             ProgramLoadError: no such method.
         """
-        result: dict[str, Any] = self._core_program.metadata(name)
-        return result
+        return self._core_program.metadata(name)
 
     def seed(self, value: int) -> None:
         """Seed the generator that ``rand``, ``randn`` and ``native_dropout`` draw from (0 at load)."""
@@ -173,8 +174,7 @@ class _BackendRegistry:
 
     @property
     def registered_backend_names(self) -> list[str]:
-        result: list[str] = _core.backend_names()
-        return result
+        return _core.backend_names()
 
     def is_available(self, backend_name: str) -> bool:
         return backend_name in self.registered_backend_names
@@ -230,12 +230,5 @@ class Runtime:
             ProgramLoadError: not a valid program; the message says where and why.
         """
         del verification, enable_etdump, debug_buffer_size
-        files: list[str | bytes] = []
-        for given in (data, data_path):
-            if given is None:
-                continue
-            many = isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray, memoryview))
-            is_file = hasattr(given, "read")
-            items: Iterable[Any] = given if many and not is_file else [given]
-            files.extend(_core_source(item) for item in items)
+        files = [_core_source(item) for given in (data, data_path) for item in _data_files(given)]
         return Program(_core.Program.load(_core_source(source), files))

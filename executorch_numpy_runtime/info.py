@@ -65,8 +65,7 @@ def set_num_threads(count: int) -> None:
 
 def get_num_threads() -> int:
     """Threads that one call may use, the calling one included."""
-    result: int = _core.num_threads()
-    return result
+    return _core.num_threads()
 
 
 def xnnpack_workspace_size_bytes() -> int:

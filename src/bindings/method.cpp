@@ -134,14 +134,19 @@ nb::tuple profile(executor::Method& self, nb::handle sequence) {
 
 void bind_method(nb::module_& module) {
   nb::class_<executor::Method>(module, "Method", "A loaded method.")
-      .def("run", &run, nb::arg("inputs"))
-      .def("metadata", [](executor::Method& self) { return metadata_dict(self.spec()); })
-      .def("states", &states)
-      .def("get_state", &get_state, nb::arg("index"))
+      .def("run", &run, nb::arg("inputs"),
+           nb::sig("def run(self, inputs: collections.abc.Sequence[typing.Any]) -> list[typing.Any]"))
+      .def(
+          "metadata", [](executor::Method& self) { return metadata_dict(self.spec()); },
+          nb::sig("def metadata(self) -> dict[str, typing.Any]"))
+      .def("states", &states, nb::sig("def states(self) -> list[dict[str, typing.Any]]"))
+      .def("get_state", &get_state, nb::arg("index"), nb::sig("def get_state(self, index: int) -> typing.Any"))
       .def("set_state", &set_state, nb::arg("index"), nb::arg("data"))
       .def("reset", &executor::Method::reset, nb::call_guard<nb::gil_scoped_release>())
-      .def("memory", &memory)
-      .def("profile", &profile, nb::arg("inputs"));
+      .def("memory", &memory, nb::sig("def memory(self) -> dict[str, int]"))
+      .def("profile", &profile, nb::arg("inputs"),
+           nb::sig("def profile(self, inputs: collections.abc.Sequence[typing.Any])"
+                   " -> tuple[list[typing.Any], list[dict[str, typing.Any]]]"));
 }
 
 }  // namespace enr::bindings

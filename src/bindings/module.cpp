@@ -7,7 +7,7 @@
 NB_MODULE(_core, module) {
   module.doc() = "The native engine. Private: use executorch_numpy_runtime.";
   if (enr::bindings::import_numpy() < 0) throw nanobind::python_error();
-  module.attr("__version__") = ENR_VERSION;
+  module.def("version", [] { return ENR_VERSION; });
   enr::bindings::register_errors();
   enr::bindings::bind_runtime(module);
   enr::bindings::bind_program(module);

@@ -45,12 +45,14 @@ std::shared_ptr<executor::Program> load(nb::handle source, const nb::list& data_
 
 void bind_program(nb::module_& module) {
   nb::class_<executor::Program>(module, "Program", "A loaded program.")
-      .def_static("load", &load, nb::arg("source"), nb::arg("data_files"), "Load a path (str) or a whole file (bytes).")
+      .def_static("load", &load, nb::arg("source"), nb::arg("data_files"),
+                  nb::sig("def load(source: str | bytes, data_files: list[str | bytes]) -> Program"),
+                  "Load a path (str) or a whole file (bytes).")
       .def("method_names", &executor::Program::method_names)
       .def(
           "metadata",
           [](const executor::Program& self, const std::string& name) { return metadata_dict(self.spec(name)); },
-          nb::arg("name"))
+          nb::arg("name"), nb::sig("def metadata(self, name: str) -> dict[str, typing.Any]"))
       .def(
           "load_method",
           [](executor::Program& self, const std::string& name, bool shares) {

@@ -1,0 +1,19 @@
+"""The committed type stub is the one the extension gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import executorch_numpy_runtime as en
+
+
+def test_the_stub_is_up_to_date(tmp_path):
+    out = tmp_path / "_core.pyi"
+    subprocess.run(
+        [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "executorch_numpy_runtime._core", "-o", str(out)],
+        check=True,
+    )
+    committed = Path(en.__file__).with_name("_core.pyi").read_text()
+    assert committed == out.read_text(), "run: python -m nanobind.stubgen -m executorch_numpy_runtime._core -o ..."
