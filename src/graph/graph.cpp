@@ -1,7 +1,8 @@
 #include "graph/graph.h"
 
-#include <cmath>
 #include <utility>
+
+#include "kernels/quantize/quantize.h"
 
 namespace enr::graph {
 
@@ -52,10 +53,14 @@ const char* op_name(Op op) noexcept {
 }
 
 int32_t quantize_value(const Value& value, float real) noexcept {
-  const float low = value.dtype == DType::kUInt8 ? 0.0f : -128.0f, high = low + 255.0f;
-  const float integer =
-      std::nearbyint(real / value.quantization.scale) + static_cast<float>(value.quantization.zero_point);
-  return static_cast<int32_t>(integer < low ? low : integer > high ? high : integer);
+  const kernels::Quantization quantization{value.quantization.scale, value.quantization.zero_point};
+  return value.dtype == DType::kUInt8 ? kernels::quantize_bound<uint8_t>(real, quantization)
+                                      : kernels::quantize_bound<int8_t>(real, quantization);
+}
+
+bool same_quantization(const Value& a, const Value& b) noexcept {
+  return a.dtype == b.dtype && a.quantization.kind == b.quantization.kind &&
+         a.quantization.scale == b.quantization.scale && a.quantization.zero_point == b.quantization.zero_point;
 }
 
 ValueId Graph::add_value(Value value) {

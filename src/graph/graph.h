@@ -55,6 +55,9 @@ struct Value {
 // The integer that stands for `real` in a value quantised per tensor, within the limits of its dtype.
 int32_t quantize_value(const Value& value, float real) noexcept;
 
+// Whether both store reals alike.
+bool same_quantization(const Value& a, const Value& b) noexcept;
+
 enum class Op : uint8_t {
   kConv,            // [input, filter, bias?]; filter [oc, kh, kw, ic / groups]
   kDepthwise,       // [input, filter, bias?]; filter [1, kh, kw, oc]

@@ -11,18 +11,19 @@ namespace {
 
 bool is_movement_only(const Graph& graph, const Node& node) {
   return node.post.is_empty() &&
-         (node.op == Op::kReshape ||
-          (node.op == Op::kCopy && graph.values[node.inputs[0]].dtype == graph.values[node.outputs[0]].dtype));
+         (node.op == Op::kReshape || node.op == Op::kCopy) &&
+         same_quantization(graph.values[node.inputs[0]], graph.values[node.outputs[0]]);
 }
 
 // Kernels that write rows of the last dim at any distance, and read them so.
-bool writes_strided_rows(Op op) {
-  switch (op) {
+bool writes_strided_rows(const Graph& graph, const Node& node) {
+  const bool is_float32 = graph.values[node.inputs[0]].dtype == DType::kFloat32;
+  switch (node.op) {
+    case Op::kBinary: return is_float32;
     case Op::kConv:
     case Op::kDepthwise:
     case Op::kConvTranspose:
     case Op::kFullyConnected:
-    case Op::kBinary:
     case Op::kUnary:
     case Op::kAveragePool:
     case Op::kMaxPool:
@@ -37,13 +38,15 @@ bool writes_strided_rows(Op op) {
   }
 }
 
-bool reads_strided_rows(Op op) {
-  switch (op) {
+bool reads_strided_rows(const Graph& graph, const Node& node) {
+  const bool is_float32 = graph.values[node.inputs[0]].dtype == DType::kFloat32;
+  switch (node.op) {
+    case Op::kBinary:
+    case Op::kConcat: return is_float32;
     case Op::kConv:
     case Op::kDepthwise:
     case Op::kConvTranspose:
     case Op::kFullyConnected:
-    case Op::kBinary:
     case Op::kUnary:
     case Op::kAveragePool:
     case Op::kMaxPool:
@@ -52,7 +55,6 @@ bool reads_strided_rows(Op op) {
     case Op::kTranspose:
     case Op::kSlice:
     case Op::kCopy:
-    case Op::kConcat:
       return true;
     default:
       return false;
@@ -115,18 +117,13 @@ class LayoutChoice {
     }
   }
 
-  static bool same_quantization(const Value& a, const Value& b) {
-    return a.dtype == b.dtype && a.quantization.kind == b.quantization.kind &&
-           a.quantization.scale == b.quantization.scale && a.quantization.zero_point == b.quantization.zero_point;
-  }
-
   bool can_be_strided(ValueId id, const Node& concat) const {
-    if (writers[id] == kNoValue || !writes_strided_rows(graph.nodes[writers[id]].op)) return false;
+    if (writers[id] == kNoValue || !writes_strided_rows(graph, graph.nodes[writers[id]])) return false;
     size_t seen = 0;
     for (const uint32_t reader : readers[id]) {
       if (&graph.nodes[reader] == &concat) {
         if (++seen > 1) return false;  // it cannot lie in two places
-      } else if (!reads_strided_rows(graph.nodes[reader].op) || graph.nodes[reader].post.residual == id) {
+      } else if (!reads_strided_rows(graph, graph.nodes[reader]) || graph.nodes[reader].post.residual == id) {
         return false;
       }
     }
@@ -168,7 +165,7 @@ class LayoutChoice {
 
   bool readers_take_strided_rows(ValueId id) const {
     return std::all_of(readers[id].begin(), readers[id].end(), [&](uint32_t reader) {
-      return reads_strided_rows(graph.nodes[reader].op) && graph.nodes[reader].post.residual != id;
+      return reads_strided_rows(graph, graph.nodes[reader]) && graph.nodes[reader].post.residual != id;
     });
   }
 

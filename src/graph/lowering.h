@@ -40,9 +40,9 @@ class Lowering {
   WeightCache& cache_of(ValueId id) const;
 
   // A step of type S; `name` says what computes it.
-  template <class S>
-  S& add(const Node& node, std::string name) {
-    auto step = std::make_unique<S>();
+  template <class S, class... Args>
+  S& add(const Node& node, std::string name, Args&&... args) {
+    auto step = std::make_unique<S>(std::forward<Args>(args)...);
     S& added = *step;
     register_step(node, std::move(name), std::move(step));
     return added;

@@ -9,6 +9,8 @@ namespace enr::graph {
 // Once per graph; everything here holds for all shapes the graph may get.
 void optimize(Graph& graph);
 
+// float16 and bfloat16 graphs compute in float32 between converted inputs and outputs.
+void widen_halves(Graph& graph);
 // x * sigmoid(x) becomes silu(x), and the like.
 void merge_activations(Graph& graph);
 // Clamps and activations move into the node that computes their operand.
@@ -27,7 +29,7 @@ void simplify_movement(Graph& graph);
 // Additions of equal shapes move into the convolution or fully connected node that computes an operand.
 void fuse_residuals(Graph& graph);
 
-// Whether value and node are those of a plain float32 computation.
+// Whether the node computes float32 from float32.
 bool is_float(const Graph& graph, const Node& node);
 
 }  // namespace enr::graph

@@ -1,8 +1,10 @@
-#include <cmath>
+#include <limits>
 
 #include "base/error.h"
+#include "graph/lower/quantized.h"
 #include "graph/lowering.h"
 #include "kernels/convert/convert.h"
+#include "kernels/qelementwise/qelementwise.h"
 
 namespace enr::graph {
 
@@ -18,16 +20,96 @@ struct ConvertStep : Step {
   }
 };
 
+template <class T>
+struct QuantizeStep : Step {
+  uint32_t in = 0, out = 0;
+  size_t count = 0;
+  kernels::Quantization parameters;
+
+  void run(const Frame& frame) const noexcept override {
+    kernels::quantize(frame.in<float>(in), frame.out<T>(out), count, parameters, std::numeric_limits<T>::min(),
+                      std::numeric_limits<T>::max());
+  }
+};
+
+template <class T>
+struct DequantizeStep : Step {
+  uint32_t in = 0, out = 0;
+  size_t count = 0;
+  kernels::Quantization parameters;
+
+  void run(const Frame& frame) const noexcept override {
+    kernels::dequantize(frame.in<T>(in), frame.out<float>(out), count, parameters);
+  }
+};
+
+struct QuantizeRowsStep : Step {
+  uint32_t in = 0, out = 0;
+  size_t rows = 0, columns = 0, parameters_offset = 0;
+
+  void run(const Frame& frame) const noexcept override {
+    auto* parameters = reinterpret_cast<kernels::Quantization*>(frame.out<std::byte>(out) + parameters_offset);
+    kernels::quantize_rows(rows, columns, frame.in<float>(in), columns, frame.out<int8_t>(out), parameters);
+  }
+};
+
+template <class S>
+void add_quantization(Lowering& lowering, const Node& node, const Value& quantized, const char* name) {
+  auto& step = lowering.add<S>(node, name);
+  step.in = node.inputs[0];
+  step.out = node.outputs[0];
+  step.count = static_cast<size_t>(quantized.shape.numel());
+  step.parameters = parameters_of(quantized);
+}
+
+void lower_requantization(Lowering& lowering, const Node& node, const Value& in, const Value& out) {
+  if (!kernels::qconvert_supports(in.quantization.scale, out.quantization.scale)) {
+    fail_execution("node ", node.origin, " (", op_name(node.op), "): scale ", in.quantization.scale,
+                   " is too far from the result's ", out.quantization.scale);
+  }
+  uint8_t table[256];
+  if (in.dtype == DType::kUInt8) {
+    kernels::make_convert_lut<uint8_t>(parameters_of(in), parameters_of(out), table);
+  } else {
+    kernels::make_convert_lut<int8_t>(parameters_of(in), parameters_of(out), table);
+  }
+  add_table(lowering, node, table, "requantize");
+}
+
+void lower_row_quantization(Lowering& lowering, const Node& node, const Value& out) {
+  auto& step = lowering.add<QuantizeRowsStep>(node, "quantize rows");
+  step.in = node.inputs[0];
+  step.out = node.outputs[0];
+  step.rows = quantized_rows(out);
+  step.columns = static_cast<size_t>(out.shape.numel()) / step.rows;
+  step.parameters_offset = row_parameters_offset(out);
+}
+
 }  // namespace
 
 void lower_convert(Lowering& lowering, const Node& node) {
   const Value &in = lowering.value(node.inputs[0]), &out = lowering.value(node.outputs[0]);
-  auto& step = lowering.add<ConvertStep>(node, "convert");
-  step.from = in.dtype;
-  step.to = out.dtype;
-  step.in = node.inputs[0];
-  step.out = node.outputs[0];
-  step.count = static_cast<size_t>(in.shape.numel());
+  const bool plain = in.quantization.kind == Quantization::Kind::kNone && out.quantization.kind == Quantization::Kind::kNone;
+  if (plain && is_floating(in.dtype) && is_floating(out.dtype)) {
+    auto& step = lowering.add<ConvertStep>(node, "convert");
+    step.from = in.dtype;
+    step.to = out.dtype;
+    step.in = node.inputs[0];
+    step.out = node.outputs[0];
+    step.count = static_cast<size_t>(in.shape.numel());
+  } else if (in.dtype == DType::kFloat32 && is_per_row(out)) {
+    lower_row_quantization(lowering, node, out);
+  } else if (in.dtype == DType::kFloat32 && is_per_tensor(out)) {
+    if (out.dtype == DType::kUInt8) return add_quantization<QuantizeStep<uint8_t>>(lowering, node, out, "quantize");
+    add_quantization<QuantizeStep<int8_t>>(lowering, node, out, "quantize");
+  } else if (is_per_tensor(in) && out.dtype == DType::kFloat32) {
+    if (in.dtype == DType::kUInt8) return add_quantization<DequantizeStep<uint8_t>>(lowering, node, in, "dequantize");
+    add_quantization<DequantizeStep<int8_t>>(lowering, node, in, "dequantize");
+  } else if (is_per_tensor(in) && is_per_tensor(out) && in.dtype == out.dtype) {
+    lower_requantization(lowering, node, in, out);
+  } else {
+    fail_no_kernel(lowering, node);
+  }
 }
 
 }  // namespace enr::graph

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "graph/lower/epilogue.h"
+#include "graph/lower/geometry.h"
 #include "graph/lowering.h"
 #include "kernels/conv/conv.h"
 #include "kernels/depthwise/depthwise.h"
@@ -27,35 +28,6 @@ struct Filter {
 Filter find_filter(const Lowering& lowering, const Node& node) {
   return {constant_floats(lowering, node, node.inputs[1], "filter"),
           constant_floats(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue, "bias")};
-}
-
-// Fields that ConvShape, ConvTransposeShape and DepthwiseShape share.
-template <class ConvolutionShape>
-ConvolutionShape common_shape(const Lowering& lowering, const Node& node) {
-  const auto& window = node.as<WindowAttributes>();
-  const ValueId in = node.inputs[0], out = node.outputs[0];
-  ConvolutionShape s;
-  s.batch = lowering.dim(in, 0);
-  s.input_height = lowering.dim(in, 1);
-  s.input_width = lowering.dim(in, 2);
-  s.kernel_height = window.kernel_height;
-  s.kernel_width = window.kernel_width;
-  s.stride_height = window.stride_height;
-  s.stride_width = window.stride_width;
-  s.dilation_height = window.dilation_height;
-  s.dilation_width = window.dilation_width;
-  s.pad_top = window.pad_top;
-  s.pad_left = window.pad_left;
-  s.input_pixel_stride = lowering.row_stride(in);
-  s.output_pixel_stride = lowering.row_stride(out);
-  return s;
-}
-
-double convolution_operations(const Lowering& lowering, const Node& node) {
-  const Shape& filter = lowering.shape(node.inputs[1]);
-  const auto pixels =
-      static_cast<double>(lowering.shape(node.op == Op::kConvTranspose ? node.inputs[0] : node.outputs[0]).rows());
-  return 2.0 * pixels * static_cast<double>(filter.numel());
 }
 
 template <class ConvolutionPlan>
@@ -115,64 +87,42 @@ const char* format_name(kernels::ConvWeights format) {
 }  // namespace
 
 void lower_conv(Lowering& lowering, const Node& node) {
-  const auto& window = node.as<WindowAttributes>();
-  auto s = common_shape<kernels::ConvShape>(lowering, node);
-  s.input_channels = lowering.dim(node.inputs[0], 3);
-  s.output_channels = lowering.dim(node.outputs[0], 3);
-  s.groups = window.groups;
-  s.pad_bottom = window.pad_bottom;
-  s.pad_right = window.pad_right;
+  const kernels::ConvShape s = conv_shape(lowering, node);
   const Filter filter = find_filter(lowering, node);
   kernels::ConvWeights format;
   {
     const std::lock_guard<std::mutex> lock(lowering.context.mutex);
     format = lowering.context.conv_formats.try_emplace(filter.weights, kernels::choose_conv_weights(s)).first->second;
   }
-  const kernels::ConvPlan plan(s, format);
-  add_convolution(
-      lowering, node, plan, format_name(format),
-      concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
-             s.input_channels, '/', s.groups, " bias ", static_cast<const void*>(filter.bias)));
+  add_convolution(lowering, node, kernels::ConvPlan(s, format), format_name(format),
+                  concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x',
+                         s.kernel_width, 'x', s.input_channels, '/', s.groups, " bias ",
+                         static_cast<const void*>(filter.bias)));
 }
 
 void lower_conv_transpose(Lowering& lowering, const Node& node) {
-  const auto& window = node.as<WindowAttributes>();
-  auto s = common_shape<kernels::ConvTransposeShape>(lowering, node);
-  s.input_channels = lowering.dim(node.inputs[0], 3);
-  s.output_channels = lowering.dim(node.outputs[0], 3);
-  s.groups = window.groups;
-  s.pad_bottom = window.pad_bottom;
-  s.pad_right = window.pad_right;
-  s.adjustment_height = window.adjustment_height;
-  s.adjustment_width = window.adjustment_width;
-  const Filter filter = find_filter(lowering, node);
-  const kernels::ConvTransposePlan plan(s);
-  add_convolution(
-      lowering, node, plan, "conv transpose",
-      concat("conv transpose ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x', s.input_channels,
-             '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width, " dilation ", s.dilation_height, 'x',
-             s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left, " bias ", static_cast<const void*>(filter.bias)));
+  const kernels::ConvTransposeShape s = conv_transpose_shape(lowering, node);
+  add_convolution(lowering, node, kernels::ConvTransposePlan(s), "conv transpose",
+                  concat("conv transpose ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
+                         s.input_channels, '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width, " dilation ",
+                         s.dilation_height, 'x', s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left, " bias ",
+                         static_cast<const void*>(find_filter(lowering, node).bias)));
 }
 
 void lower_depthwise(Lowering& lowering, const Node& node) {
   const Filter filter = find_filter(lowering, node);
-  auto s = common_shape<kernels::DepthwiseShape>(lowering, node);
-  s.channels = lowering.dim(node.inputs[0], 3);
-  s.multiplier = lowering.dim(node.outputs[0], 3) / s.channels;
-  s.output_height = lowering.dim(node.outputs[0], 1);
-  s.output_width = lowering.dim(node.outputs[0], 2);
+  const kernels::DepthwiseShape s = depthwise_shape(lowering, node);
   auto& step = lowering.add<DepthwiseStep>(node, "depthwise");
   step.geometry = s;
-  step.packed =
-      lowering.cache_of(node.inputs[1])
-          .get(filter.weights,
-               concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width, " bias ",
-                      static_cast<const void*>(filter.bias)),
-               [&] {
-                 AlignedBuffer buffer(kernels::depthwise_packed_bytes(s));
-                 kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, buffer.data());
-                 return buffer;
-               });
+  step.packed = lowering.cache_of(node.inputs[1])
+                    .get(filter.weights,
+                         concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width,
+                                " bias ", static_cast<const void*>(filter.bias)),
+                         [&] {
+                           AlignedBuffer buffer(kernels::depthwise_packed_bytes(s));
+                           kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, buffer.data());
+                           return buffer;
+                         });
   step.epilogue = Epilogue(lowering, node);
   step.in = node.inputs[0];
   step.out = node.outputs[0];

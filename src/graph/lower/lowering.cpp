@@ -1,6 +1,9 @@
 #include "graph/lowering.h"
 
+#include <algorithm>
+
 #include "base/thread_pool.h"
+#include "graph/lower/quantized.h"
 
 namespace enr::graph {
 
@@ -74,44 +77,48 @@ void lower_post(Lowering& lowering, const Node& node, const Post& post) {
   step.stride = lowering.row_stride(node.outputs[0]);
 }
 
-void lower(Lowering& lowering, const Node& node) {
-  if (lowering.shape(node.outputs[0]).numel() == 0) return;
+namespace {
+
+// Data movement does not ask what the elements mean.
+bool lower_any_dtype(Lowering& lowering, const Node& node) {
   switch (node.op) {
-    case Op::kConv:
-      return lower_conv(lowering, node);
-    case Op::kDepthwise:
-      return lower_depthwise(lowering, node);
-    case Op::kConvTranspose:
-      return lower_conv_transpose(lowering, node);
-    case Op::kFullyConnected:
-      return lower_fully_connected(lowering, node);
-    case Op::kBatchMatmul:
-      return lower_batch_matmul(lowering, node);
-    case Op::kBinary:
-      return lower_binary(lowering, node);
-    case Op::kUnary:
-      return lower_unary(lowering, node);
+    case Op::kConcat: lower_concat(lowering, node); return true;
+    case Op::kTranspose:
+    case Op::kSlice: lower_movement(lowering, node); return true;
+    case Op::kPad: lower_pad(lowering, node); return true;
+    case Op::kConvert: lower_convert(lowering, node); return true;
+    case Op::kReshape:
+    case Op::kCopy: lower_copy(lowering, node); return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void lower(Lowering& lowering, const Node& node) {
+  if (lowering.shape(node.outputs[0]).numel() == 0 || lower_any_dtype(lowering, node)) return;
+  const DType dtype = lowering.value(node.inputs[0]).dtype;
+  if (dtype == DType::kInt8 || dtype == DType::kUInt8) return lower_quantized(lowering, node);
+  const auto is_other = [&](ValueId id) { return id != kNoValue && !is_floating(lowering.value(id).dtype); };
+  if (dtype != DType::kFloat32 || lowering.value(node.outputs[0]).dtype != DType::kFloat32 ||
+      std::any_of(node.inputs.begin(), node.inputs.end(), is_other)) {
+    fail_no_kernel(lowering, node);
+  }
+  switch (node.op) {
+    case Op::kConv: return lower_conv(lowering, node);
+    case Op::kDepthwise: return lower_depthwise(lowering, node);
+    case Op::kConvTranspose: return lower_conv_transpose(lowering, node);
+    case Op::kFullyConnected: return lower_fully_connected(lowering, node);
+    case Op::kBatchMatmul: return lower_batch_matmul(lowering, node);
+    case Op::kBinary: return lower_binary(lowering, node);
+    case Op::kUnary: return lower_unary(lowering, node);
     case Op::kAveragePool:
     case Op::kMaxPool:
     case Op::kArgMaxPool:
-    case Op::kGlobalAverage:
-      return lower_pool(lowering, node);
-    case Op::kSoftmax:
-      return lower_softmax(lowering, node);
-    case Op::kConcat:
-      return lower_concat(lowering, node);
-    case Op::kTranspose:
-    case Op::kSlice:
-      return lower_movement(lowering, node);
-    case Op::kPad:
-      return lower_pad(lowering, node);
-    case Op::kResizeBilinear:
-      return lower_resize(lowering, node);
-    case Op::kConvert:
-      return lower_convert(lowering, node);
-    case Op::kReshape:
-    case Op::kCopy:
-      return lower_copy(lowering, node);
+    case Op::kGlobalAverage: return lower_pool(lowering, node);
+    case Op::kSoftmax: return lower_softmax(lowering, node);
+    case Op::kResizeBilinear: return lower_resize(lowering, node);
+    default: fail_no_kernel(lowering, node);
   }
 }
 

@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/lower/quantized.h"
 #include "graph/lowering.h"
+#include "kernels/qelementwise/qelementwise.h"
 #include "kernels/transpose/pad.h"
 #include "kernels/transpose/strided_copy.h"
 
@@ -53,6 +55,39 @@ struct PadStep : Step {
   }
 };
 
+// A part of a concatenation whose parameters differ from the result's.
+struct RequantizedPart : Step {
+  uint8_t table[256] = {};
+  uint32_t in = 0, out = 0;
+  size_t out_offset = 0, rows = 0, columns = 0, out_stride = 0;
+
+  void run(const Frame& frame) const noexcept override {
+    kernels::apply_lut_rows(table, rows, columns, frame.in<void>(in), columns, frame.out<std::byte>(out) + out_offset,
+                            out_stride);
+  }
+};
+
+void add_requantized_part(Lowering& lowering, const Node& node, ValueId in, size_t offset) {
+  const Value &from = lowering.value(in), &to = lowering.value(node.outputs[0]);
+  if (!is_per_tensor(from) || !is_per_tensor(to) || from.dtype != to.dtype || !lowering.is_dense(in) ||
+      !lowering.is_dense(node.outputs[0])) {
+    fail_no_kernel(lowering, node);
+  }
+  auto& step = lowering.add<RequantizedPart>(node, "requantize");
+  if (from.dtype == DType::kUInt8) {
+    kernels::make_convert_lut<uint8_t>(parameters_of(from), parameters_of(to), step.table);
+  } else {
+    kernels::make_convert_lut<int8_t>(parameters_of(from), parameters_of(to), step.table);
+  }
+  const size_t axis = node.as<ConcatAttributes>().axis;
+  step.in = in;
+  step.out = node.outputs[0];
+  step.out_offset = offset;
+  step.rows = static_cast<size_t>(from.shape.product(0, axis));
+  step.columns = static_cast<size_t>(from.shape.product(axis, from.shape.rank()));
+  step.out_stride = static_cast<size_t>(to.shape.product(axis, to.shape.rank()));
+}
+
 }  // namespace
 
 void lower_movement(Lowering& lowering, const Node& node) {
@@ -85,6 +120,10 @@ void lower_concat(Lowering& lowering, const Node& node) {
     const bool in_place =
         views[in].root == views[out].root && views[in].offset_bytes == views[out].offset_bytes + position;
     if (in_place || lowering.shape(in).numel() == 0) continue;
+    if (!same_quantization(lowering.value(in), lowering.value(out))) {
+      add_requantized_part(lowering, node, in, position);
+      continue;
+    }
     auto& step = add_move(lowering, node, in, "concatenate");
     step.sizes = lowering.shape(in);
     step.out_offset = position;
@@ -94,7 +133,8 @@ void lower_concat(Lowering& lowering, const Node& node) {
 
 void lower_copy(Lowering& lowering, const Node& node) {
   const ValueId in = node.inputs[0], out = node.outputs[0];
-  if (lowering.value(in).dtype != lowering.value(out).dtype) return lower_convert(lowering, node);
+  if (!same_quantization(lowering.value(in), lowering.value(out))) return lower_convert(lowering, node);
+  if (is_per_row(lowering.value(in))) fail_no_kernel(lowering, node);
   // A reshape's input is dense unless it lies in a concatenation; its result may be anywhere.
   if (lowering.shape(in) == lowering.shape(out)) {
     add_move(lowering, node, in, "copy");

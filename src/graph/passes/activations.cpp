@@ -46,6 +46,13 @@ bool takes_clamp(Op op) {
          op == Op::kGlobalAverage;
 }
 
+// Clamps keep the quantisation, so that they can be done by whoever computes the operand.
+bool is_quantized_clamp(const Graph& graph, const Node& node) {
+  const Value &in = graph.values[node.inputs[0]], &out = graph.values[node.outputs[0]];
+  return is_clamp(node.as<UnaryAttributes>()) && in.dtype == out.dtype &&
+         in.quantization.kind == Quantization::Kind::kPerTensor && same_quantization(in, out);
+}
+
 }  // namespace
 
 void merge_activations(Graph& graph) {
@@ -74,15 +81,16 @@ void fuse_activations(Graph& graph) {
   std::vector<bool> gone(graph.nodes.size(), false);
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
     Node& node = graph.nodes[n];
-    if (node.op != Op::kUnary || !node.post.is_empty() || !is_float(graph, node)) continue;
+    if (node.op != Op::kUnary || !node.post.is_empty()) continue;
+    if (!is_float(graph, node) && !is_quantized_clamp(graph, node)) continue;
     const ValueId in = node.inputs[0];
     if (writers[in] == kNoValue || readers[in].size() != 1 || graph.values[in].is_external()) continue;
     Node& writer = graph.nodes[writers[in]];
     const auto& unary = node.as<UnaryAttributes>();
-    if (writer.post.activation || !is_float(graph, writer)) continue;
+    if (writer.post.activation) continue;
     if (is_clamp(unary) && takes_clamp(writer.op)) {
       compose_clamp(writer.post, unary);
-    } else if (takes_activation(writer.op)) {
+    } else if (takes_activation(writer.op) && is_float(graph, node)) {
       writer.post.activation = unary;
     } else {
       continue;

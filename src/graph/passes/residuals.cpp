@@ -7,7 +7,7 @@ namespace {
 bool takes_residual(const Graph& graph, const Node& node) {
   return (node.op == Op::kConv || node.op == Op::kDepthwise || node.op == Op::kConvTranspose ||
           node.op == Op::kFullyConnected) &&
-         node.post.is_empty() && is_float(graph, node) && graph.values[node.inputs[1]].dtype == DType::kFloat32;
+         node.post.is_empty() && is_float(graph, node) && is_floating(graph.values[node.inputs[1]].dtype);
 }
 
 }  // namespace

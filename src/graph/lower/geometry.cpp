@@ -1,0 +1,108 @@
+#include "graph/lower/geometry.h"
+
+namespace enr::graph {
+
+namespace {
+
+// Fields that the three kinds of convolution share.
+template <class ConvolutionShape>
+ConvolutionShape common_shape(const Lowering& lowering, const Node& node) {
+  const auto& window = node.as<WindowAttributes>();
+  const ValueId in = node.inputs[0], out = node.outputs[0];
+  ConvolutionShape s;
+  s.batch = lowering.dim(in, 0);
+  s.input_height = lowering.dim(in, 1);
+  s.input_width = lowering.dim(in, 2);
+  s.kernel_height = window.kernel_height;
+  s.kernel_width = window.kernel_width;
+  s.stride_height = window.stride_height;
+  s.stride_width = window.stride_width;
+  s.dilation_height = window.dilation_height;
+  s.dilation_width = window.dilation_width;
+  s.pad_top = window.pad_top;
+  s.pad_left = window.pad_left;
+  s.input_pixel_stride = lowering.row_stride(in);
+  s.output_pixel_stride = lowering.row_stride(out);
+  return s;
+}
+
+template <class ConvolutionShape>
+ConvolutionShape grouped_shape(const Lowering& lowering, const Node& node) {
+  const auto& window = node.as<WindowAttributes>();
+  auto s = common_shape<ConvolutionShape>(lowering, node);
+  s.input_channels = lowering.dim(node.inputs[0], 3);
+  s.output_channels = lowering.dim(node.outputs[0], 3);
+  s.groups = window.groups;
+  s.pad_bottom = window.pad_bottom;
+  s.pad_right = window.pad_right;
+  return s;
+}
+
+}  // namespace
+
+kernels::ConvShape conv_shape(const Lowering& lowering, const Node& node) {
+  return grouped_shape<kernels::ConvShape>(lowering, node);
+}
+
+kernels::ConvTransposeShape conv_transpose_shape(const Lowering& lowering, const Node& node) {
+  auto s = grouped_shape<kernels::ConvTransposeShape>(lowering, node);
+  s.adjustment_height = node.as<WindowAttributes>().adjustment_height;
+  s.adjustment_width = node.as<WindowAttributes>().adjustment_width;
+  return s;
+}
+
+kernels::DepthwiseShape depthwise_shape(const Lowering& lowering, const Node& node) {
+  auto s = common_shape<kernels::DepthwiseShape>(lowering, node);
+  s.channels = lowering.dim(node.inputs[0], 3);
+  s.multiplier = s.channels == 0 ? 1 : lowering.dim(node.outputs[0], 3) / s.channels;
+  s.output_height = lowering.dim(node.outputs[0], 1);
+  s.output_width = lowering.dim(node.outputs[0], 2);
+  return s;
+}
+
+kernels::PoolShape pool_shape(const Lowering& lowering, const Node& node) {
+  const auto& window = node.as<WindowAttributes>();
+  const ValueId in = node.inputs[0], out = node.outputs[0];
+  kernels::PoolShape pool;
+  pool.batch = lowering.dim(in, 0);
+  pool.channels = lowering.dim(in, 3);
+  pool.input_height = lowering.dim(in, 1);
+  pool.input_width = lowering.dim(in, 2);
+  pool.output_height = lowering.dim(out, 1);
+  pool.output_width = lowering.dim(out, 2);
+  pool.kernel_height = window.kernel_height;
+  pool.kernel_width = window.kernel_width;
+  pool.stride_height = window.stride_height;
+  pool.stride_width = window.stride_width;
+  pool.dilation_height = window.dilation_height;
+  pool.dilation_width = window.dilation_width;
+  pool.pad_top = window.pad_top;
+  pool.pad_left = window.pad_left;
+  pool.pad_bottom = window.pad_bottom;
+  pool.pad_right = window.pad_right;
+  pool.input_pixel_stride = lowering.row_stride(in);
+  pool.output_pixel_stride = lowering.row_stride(out);
+  return pool;
+}
+
+kernels::ResizeShape resize_shape(const Lowering& lowering, const Node& node) {
+  const ValueId in = node.inputs[0], out = node.outputs[0];
+  kernels::ResizeShape resize;
+  resize.batch = lowering.dim(in, 0);
+  resize.channels = lowering.dim(in, 3);
+  resize.input_height = lowering.dim(in, 1);
+  resize.input_width = lowering.dim(in, 2);
+  resize.output_height = lowering.dim(out, 1);
+  resize.output_width = lowering.dim(out, 2);
+  resize.input_pixel_stride = lowering.row_stride(in);
+  resize.output_pixel_stride = lowering.row_stride(out);
+  return resize;
+}
+
+double convolution_operations(const Lowering& lowering, const Node& node) {
+  const ValueId pixels = node.op == Op::kConvTranspose ? node.inputs[0] : node.outputs[0];
+  return 2.0 * static_cast<double>(lowering.shape(pixels).rows()) *
+         static_cast<double>(lowering.shape(node.inputs[1]).numel());
+}
+
+}  // namespace enr::graph

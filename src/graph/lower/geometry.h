@@ -1,0 +1,22 @@
+#pragma once
+
+// Shapes of windows as the kernels want them, from nodes.
+
+#include "graph/lowering.h"
+#include "kernels/conv/conv.h"
+#include "kernels/depthwise/depthwise.h"
+#include "kernels/pool/pool.h"
+#include "kernels/resize/resize.h"
+
+namespace enr::graph {
+
+kernels::ConvShape conv_shape(const Lowering& lowering, const Node& node);
+kernels::ConvTransposeShape conv_transpose_shape(const Lowering& lowering, const Node& node);
+kernels::DepthwiseShape depthwise_shape(const Lowering& lowering, const Node& node);
+kernels::PoolShape pool_shape(const Lowering& lowering, const Node& node);
+kernels::ResizeShape resize_shape(const Lowering& lowering, const Node& node);
+
+// Additions and multiplications of a convolution.
+double convolution_operations(const Lowering& lowering, const Node& node);
+
+}  // namespace enr::graph

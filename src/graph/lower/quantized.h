@@ -1,0 +1,56 @@
+#pragma once
+
+// What the lowerings of quantised nodes share.
+
+#include <cstdint>
+#include <string>
+
+#include "graph/lowering.h"
+#include "kernels/qgemm/qgemm.h"
+#include "kernels/quantize/quantize.h"
+
+namespace enr::graph {
+
+inline kernels::Quantization parameters_of(const Value& value) {
+  return {value.quantization.scale, value.quantization.zero_point};
+}
+
+inline bool is_per_tensor(const Value& value) {
+  return (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8) &&
+         value.quantization.kind == Quantization::Kind::kPerTensor;
+}
+
+inline bool is_per_row(const Value& value) { return value.quantization.kind == Quantization::Kind::kPerRow; }
+
+// The real clamp of `post` in quanta of the result.
+inline kernels::QOutput quantized_output(const Value& value, const Post& post) {
+  return {value.quantization.zero_point, quantize_value(value, post.min), quantize_value(value, post.max)};
+}
+
+// Scales of a filter's outputs: one, or one for each channel.
+std::vector<float> filter_scales(const Value& filter);
+// From the accumulators of a node's products to quanta of its result.
+std::vector<float> requantization_scales(const Lowering& lowering, const Node& node);
+// Text that differs where scales differ, for keys of packed weights.
+std::string scales_key(const std::vector<float>& scales);
+
+const int32_t* constant_int32(const Lowering& lowering, const Node& node, ValueId id);
+const float* constant_bias(const Lowering& lowering, const Node& node);
+
+void lower_quantized_conv(Lowering& lowering, const Node& node);       // transposed ones too
+void lower_quantized_depthwise(Lowering& lowering, const Node& node);
+void lower_quantized_fully_connected(Lowering& lowering, const Node& node);
+void lower_quantized_binary(Lowering& lowering, const Node& node);
+void lower_quantized_unary(Lowering& lowering, const Node& node);
+void lower_quantized_pool(Lowering& lowering, const Node& node);
+void lower_quantized_resize(Lowering& lowering, const Node& node);
+
+// A step that looks every byte of the input up.
+void add_table(Lowering& lowering, const Node& node, const uint8_t* table, std::string name);
+
+// Nodes whose input is quantised, but for movement.
+void lower_quantized(Lowering& lowering, const Node& node);
+
+[[noreturn]] void fail_no_kernel(const Lowering& lowering, const Node& node);
+
+}  // namespace enr::graph
