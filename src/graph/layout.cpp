@@ -10,8 +10,7 @@ namespace enr::graph {
 namespace {
 
 bool is_movement_only(const Graph& graph, const Node& node) {
-  return node.post.is_empty() &&
-         (node.op == Op::kReshape || node.op == Op::kCopy) &&
+  return node.post.is_empty() && (node.op == Op::kReshape || node.op == Op::kCopy) &&
          same_quantization(graph.values[node.inputs[0]], graph.values[node.outputs[0]]);
 }
 
@@ -19,7 +18,8 @@ bool is_movement_only(const Graph& graph, const Node& node) {
 bool writes_strided_rows(const Graph& graph, const Node& node) {
   const bool is_float32 = graph.values[node.inputs[0]].dtype == DType::kFloat32;
   switch (node.op) {
-    case Op::kBinary: return is_float32;
+    case Op::kBinary:
+      return is_float32;
     case Op::kConv:
     case Op::kDepthwise:
     case Op::kConvTranspose:
@@ -42,7 +42,8 @@ bool reads_strided_rows(const Graph& graph, const Node& node) {
   const bool is_float32 = graph.values[node.inputs[0]].dtype == DType::kFloat32;
   switch (node.op) {
     case Op::kBinary:
-    case Op::kConcat: return is_float32;
+    case Op::kConcat:
+      return is_float32;
     case Op::kConv:
     case Op::kDepthwise:
     case Op::kConvTranspose:

@@ -89,7 +89,8 @@ void lower_row_quantization(Lowering& lowering, const Node& node, const Value& o
 
 void lower_convert(Lowering& lowering, const Node& node) {
   const Value &in = lowering.value(node.inputs[0]), &out = lowering.value(node.outputs[0]);
-  const bool plain = in.quantization.kind == Quantization::Kind::kNone && out.quantization.kind == Quantization::Kind::kNone;
+  const bool plain =
+      in.quantization.kind == Quantization::Kind::kNone && out.quantization.kind == Quantization::Kind::kNone;
   if (plain && is_floating(in.dtype) && is_floating(out.dtype)) {
     auto& step = lowering.add<ConvertStep>(node, "convert");
     step.from = in.dtype;

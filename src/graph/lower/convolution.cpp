@@ -94,19 +94,19 @@ void lower_conv(Lowering& lowering, const Node& node) {
     const std::lock_guard<std::mutex> lock(lowering.context.mutex);
     format = lowering.context.conv_formats.try_emplace(filter.weights, kernels::choose_conv_weights(s)).first->second;
   }
-  add_convolution(lowering, node, kernels::ConvPlan(s, format), format_name(format),
-                  concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x',
-                         s.kernel_width, 'x', s.input_channels, '/', s.groups, " bias ",
-                         static_cast<const void*>(filter.bias)));
+  add_convolution(
+      lowering, node, kernels::ConvPlan(s, format), format_name(format),
+      concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
+             s.input_channels, '/', s.groups, " bias ", static_cast<const void*>(filter.bias)));
 }
 
 void lower_conv_transpose(Lowering& lowering, const Node& node) {
   const kernels::ConvTransposeShape s = conv_transpose_shape(lowering, node);
   add_convolution(lowering, node, kernels::ConvTransposePlan(s), "conv transpose",
                   concat("conv transpose ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
-                         s.input_channels, '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width, " dilation ",
-                         s.dilation_height, 'x', s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left, " bias ",
-                         static_cast<const void*>(find_filter(lowering, node).bias)));
+                         s.input_channels, '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width,
+                         " dilation ", s.dilation_height, 'x', s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left,
+                         " bias ", static_cast<const void*>(find_filter(lowering, node).bias)));
 }
 
 void lower_depthwise(Lowering& lowering, const Node& node) {
@@ -114,15 +114,16 @@ void lower_depthwise(Lowering& lowering, const Node& node) {
   const kernels::DepthwiseShape s = depthwise_shape(lowering, node);
   auto& step = lowering.add<DepthwiseStep>(node, "depthwise");
   step.geometry = s;
-  step.packed = lowering.cache_of(node.inputs[1])
-                    .get(filter.weights,
-                         concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width,
-                                " bias ", static_cast<const void*>(filter.bias)),
-                         [&] {
-                           AlignedBuffer buffer(kernels::depthwise_packed_bytes(s));
-                           kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, buffer.data());
-                           return buffer;
-                         });
+  step.packed =
+      lowering.cache_of(node.inputs[1])
+          .get(filter.weights,
+               concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width, " bias ",
+                      static_cast<const void*>(filter.bias)),
+               [&] {
+                 AlignedBuffer buffer(kernels::depthwise_packed_bytes(s));
+                 kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, buffer.data());
+                 return buffer;
+               });
   step.epilogue = Epilogue(lowering, node);
   step.in = node.inputs[0];
   step.out = node.outputs[0];

@@ -82,14 +82,25 @@ namespace {
 // Data movement does not ask what the elements mean.
 bool lower_any_dtype(Lowering& lowering, const Node& node) {
   switch (node.op) {
-    case Op::kConcat: lower_concat(lowering, node); return true;
+    case Op::kConcat:
+      lower_concat(lowering, node);
+      return true;
     case Op::kTranspose:
-    case Op::kSlice: lower_movement(lowering, node); return true;
-    case Op::kPad: lower_pad(lowering, node); return true;
-    case Op::kConvert: lower_convert(lowering, node); return true;
+    case Op::kSlice:
+      lower_movement(lowering, node);
+      return true;
+    case Op::kPad:
+      lower_pad(lowering, node);
+      return true;
+    case Op::kConvert:
+      lower_convert(lowering, node);
+      return true;
     case Op::kReshape:
-    case Op::kCopy: lower_copy(lowering, node); return true;
-    default: return false;
+    case Op::kCopy:
+      lower_copy(lowering, node);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -105,20 +116,31 @@ void lower(Lowering& lowering, const Node& node) {
     fail_no_kernel(lowering, node);
   }
   switch (node.op) {
-    case Op::kConv: return lower_conv(lowering, node);
-    case Op::kDepthwise: return lower_depthwise(lowering, node);
-    case Op::kConvTranspose: return lower_conv_transpose(lowering, node);
-    case Op::kFullyConnected: return lower_fully_connected(lowering, node);
-    case Op::kBatchMatmul: return lower_batch_matmul(lowering, node);
-    case Op::kBinary: return lower_binary(lowering, node);
-    case Op::kUnary: return lower_unary(lowering, node);
+    case Op::kConv:
+      return lower_conv(lowering, node);
+    case Op::kDepthwise:
+      return lower_depthwise(lowering, node);
+    case Op::kConvTranspose:
+      return lower_conv_transpose(lowering, node);
+    case Op::kFullyConnected:
+      return lower_fully_connected(lowering, node);
+    case Op::kBatchMatmul:
+      return lower_batch_matmul(lowering, node);
+    case Op::kBinary:
+      return lower_binary(lowering, node);
+    case Op::kUnary:
+      return lower_unary(lowering, node);
     case Op::kAveragePool:
     case Op::kMaxPool:
     case Op::kArgMaxPool:
-    case Op::kGlobalAverage: return lower_pool(lowering, node);
-    case Op::kSoftmax: return lower_softmax(lowering, node);
-    case Op::kResizeBilinear: return lower_resize(lowering, node);
-    default: fail_no_kernel(lowering, node);
+    case Op::kGlobalAverage:
+      return lower_pool(lowering, node);
+    case Op::kSoftmax:
+      return lower_softmax(lowering, node);
+    case Op::kResizeBilinear:
+      return lower_resize(lowering, node);
+    default:
+      fail_no_kernel(lowering, node);
   }
 }
 

@@ -56,16 +56,24 @@ const float* constant_bias(const Lowering& lowering, const Node& node) {
 void lower_quantized(Lowering& lowering, const Node& node) {
   switch (node.op) {
     case Op::kConv:
-    case Op::kConvTranspose: return lower_quantized_conv(lowering, node);
-    case Op::kDepthwise: return lower_quantized_depthwise(lowering, node);
-    case Op::kFullyConnected: return lower_quantized_fully_connected(lowering, node);
-    case Op::kBinary: return lower_quantized_binary(lowering, node);
-    case Op::kUnary: return lower_quantized_unary(lowering, node);
+    case Op::kConvTranspose:
+      return lower_quantized_conv(lowering, node);
+    case Op::kDepthwise:
+      return lower_quantized_depthwise(lowering, node);
+    case Op::kFullyConnected:
+      return lower_quantized_fully_connected(lowering, node);
+    case Op::kBinary:
+      return lower_quantized_binary(lowering, node);
+    case Op::kUnary:
+      return lower_quantized_unary(lowering, node);
     case Op::kAveragePool:
     case Op::kMaxPool:
-    case Op::kGlobalAverage: return lower_quantized_pool(lowering, node);
-    case Op::kResizeBilinear: return lower_quantized_resize(lowering, node);
-    default: fail_no_kernel(lowering, node);
+    case Op::kGlobalAverage:
+      return lower_quantized_pool(lowering, node);
+    case Op::kResizeBilinear:
+      return lower_quantized_resize(lowering, node);
+    default:
+      fail_no_kernel(lowering, node);
   }
 }
 

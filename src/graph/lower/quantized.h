@@ -37,7 +37,7 @@ std::string scales_key(const std::vector<float>& scales);
 const int32_t* constant_int32(const Lowering& lowering, const Node& node, ValueId id);
 const float* constant_bias(const Lowering& lowering, const Node& node);
 
-void lower_quantized_conv(Lowering& lowering, const Node& node);       // transposed ones too
+void lower_quantized_conv(Lowering& lowering, const Node& node);  // transposed ones too
 void lower_quantized_depthwise(Lowering& lowering, const Node& node);
 void lower_quantized_fully_connected(Lowering& lowering, const Node& node);
 void lower_quantized_binary(Lowering& lowering, const Node& node);

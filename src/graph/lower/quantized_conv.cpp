@@ -148,16 +148,17 @@ void lower_quantized_depthwise(Lowering& lowering, const Node& node) {
   const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);
   auto& step = lowering.add<DepthwiseStep>(node, "depthwise int8");
   step.geometry = s;
-  step.packed = lowering.cache_of(node.inputs[1])
-                    .get(weights.data,
-                         concat("qdepthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width) +
-                             static_key(weights, quantization, bias, scales),
-                         [&] {
-                           AlignedBuffer buffer(kernels::qdepthwise_packed_bytes(s));
-                           kernels::qdepthwise_pack(s, weights.type, weights.data, weights.zero_point,
-                                                    s.output_channels(), 1, bias, quantization, buffer.data());
-                           return buffer;
-                         });
+  step.packed =
+      lowering.cache_of(node.inputs[1])
+          .get(weights.data,
+               concat("qdepthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width) +
+                   static_key(weights, quantization, bias, scales),
+               [&] {
+                 AlignedBuffer buffer(kernels::qdepthwise_packed_bytes(s));
+                 kernels::qdepthwise_pack(s, weights.type, weights.data, weights.zero_point, s.output_channels(), 1,
+                                          bias, quantization, buffer.data());
+                 return buffer;
+               });
   step.output = quantized_output(out, node.post);
   step.input_zero_point = in.quantization.zero_point;
   step.in = node.inputs[0];

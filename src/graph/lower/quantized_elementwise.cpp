@@ -63,18 +63,22 @@ struct BinaryStep : Step {
 
 QBinary quantized_operation(const Lowering& lowering, const Node& node) {
   switch (node.as<BinaryAttributes>().op) {
-    case Binary::kAdd: return QBinary::kAdd;
-    case Binary::kSub: return QBinary::kSubtract;
-    case Binary::kMul: return QBinary::kMultiply;
-    default: fail_no_kernel(lowering, node);
+    case Binary::kAdd:
+      return QBinary::kAdd;
+    case Binary::kSub:
+      return QBinary::kSubtract;
+    case Binary::kMul:
+      return QBinary::kMultiply;
+    default:
+      fail_no_kernel(lowering, node);
   }
 }
 
 void check_scales(const Node& node, QBinary op, const Value& a, const Value& b, const Value& out) {
   const float x = a.quantization.scale, y = b.quantization.scale, z = out.quantization.scale;
   if (op == QBinary::kMultiply ? kernels::qmul_supports(x, y, z) : kernels::qadd_supports(x, y, z)) return;
-  fail_execution("node ", node.origin, " (", op_name(node.op), "): scales ", x, " and ", y, " are too far from the result's ",
-                 z);
+  fail_execution("node ", node.origin, " (", op_name(node.op), "): scales ", x, " and ", y,
+                 " are too far from the result's ", z);
 }
 
 // A function of one byte.
@@ -165,7 +169,8 @@ void lower_quantized_binary(Lowering& lowering, const Node& node) {
   for (const BroadcastDim& dim : dims) {
     std::vector<BinaryStep::Offsets> expanded;
     for (const auto& call : step.calls) {
-      for (size_t i = 0; i < dim.size; ++i) expanded.push_back({call.a + i * dim.a_stride, call.b + i * dim.b_stride, 0});
+      for (size_t i = 0; i < dim.size; ++i)
+        expanded.push_back({call.a + i * dim.a_stride, call.b + i * dim.b_stride, 0});
     }
     step.calls = std::move(expanded);
   }

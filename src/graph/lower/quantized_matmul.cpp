@@ -23,9 +23,9 @@ Products products_of(const Lowering& lowering, const Node& node) {
   Products products;
   products.m = static_cast<size_t>(lowering.shape(node.inputs[0]).rows());
   kernels::QWeights& weights = products.weights;
-  weights.type = is_int4                           ? kernels::QWeightType::kInt4
+  weights.type = is_int4                         ? kernels::QWeightType::kInt4
                  : filter.dtype == DType::kUInt8 ? kernels::QWeightType::kUInt8
-                                                   : kernels::QWeightType::kInt8;
+                                                 : kernels::QWeightType::kInt8;
   weights.layout = transposed ? kernels::WeightLayout::kInputMajor : kernels::WeightLayout::kOutputMajor;
   weights.n = static_cast<size_t>(filter.shape[transposed ? 1 : 0]);
   weights.k = static_cast<size_t>(filter.shape[transposed ? 0 : 1]);
@@ -38,8 +38,8 @@ Products products_of(const Lowering& lowering, const Node& node) {
 }
 
 std::string weights_key(const kernels::QWeights& weights) {
-  return concat(static_cast<int>(weights.type), ' ', static_cast<int>(weights.layout), ' ', weights.n, 'x', weights.k, '/',
-                weights.block_size, ' ', weights.zero_point, ' ');
+  return concat(static_cast<int>(weights.type), ' ', static_cast<int>(weights.layout), ' ', weights.n, 'x', weights.k,
+                '/', weights.block_size, ' ', weights.zero_point, ' ');
 }
 
 struct GemmStep : Step {
@@ -82,7 +82,8 @@ void finish(Lowering& lowering, const Node& node, const Products& products, Gemm
   step.c_stride = lowering.row_stride(step.c);
   step.scratch_bytes = kernels::qgemm_workspace_bytes(products.m, weights.n, weights.k);
   step.scratch = lowering.scratch(step.scratch_bytes);
-  step.operations = 2.0 * static_cast<double>(products.m) * static_cast<double>(weights.n) * static_cast<double>(weights.k);
+  step.operations =
+      2.0 * static_cast<double>(products.m) * static_cast<double>(weights.n) * static_cast<double>(weights.k);
 }
 
 void lower_static(Lowering& lowering, const Node& node, const Products& products) {
@@ -90,18 +91,19 @@ void lower_static(Lowering& lowering, const Node& node, const Products& products
   if (in.dtype != out.dtype || products.weights.type == kernels::QWeightType::kInt4) fail_no_kernel(lowering, node);
   const std::vector<float> scales = requantization_scales(lowering, node);
   const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);
-  const kernels::QStatic quantization{in.dtype == DType::kUInt8, in.quantization.zero_point, scales.data(), scales.size()};
+  const kernels::QStatic quantization{in.dtype == DType::kUInt8, in.quantization.zero_point, scales.data(),
+                                      scales.size()};
   auto& step = lowering.add<StaticGemmStep>(node, "gemm int8");
-  step.packed = lowering.cache_of(node.inputs[1])
-                    .get(products.weights.data,
-                         concat("qgemm ", weights_key(products.weights), quantization.is_unsigned, ' ',
-                                quantization.input_zero_point, ' ', scales_key(scales), " bias ",
-                                static_cast<const void*>(bias)),
-                         [&] {
-                           AlignedBuffer buffer(kernels::qgemm_packed_bytes(products.weights));
-                           kernels::qgemm_pack_static(products.weights, bias, quantization, buffer.data());
-                           return buffer;
-                         });
+  step.packed =
+      lowering.cache_of(node.inputs[1])
+          .get(products.weights.data,
+               concat("qgemm ", weights_key(products.weights), quantization.is_unsigned, ' ',
+                      quantization.input_zero_point, ' ', scales_key(scales), " bias ", static_cast<const void*>(bias)),
+               [&] {
+                 AlignedBuffer buffer(kernels::qgemm_packed_bytes(products.weights));
+                 kernels::qgemm_pack_static(products.weights, bias, quantization, buffer.data());
+                 return buffer;
+               });
   step.output = quantized_output(out, node.post);
   finish(lowering, node, products, step);
 }
@@ -149,7 +151,8 @@ void lower_quantized_fully_connected(Lowering& lowering, const Node& node) {
   const Value &in = lowering.value(node.inputs[0]), &out = lowering.value(node.outputs[0]);
   const Products products = products_of(lowering, node);
   if (is_per_tensor(in) && is_per_tensor(out)) return lower_static(lowering, node, products);
-  if (!is_per_row(in) || in.quantization.nonbatch_dims != 1 || out.dtype != DType::kFloat32) fail_no_kernel(lowering, node);
+  if (!is_per_row(in) || in.quantization.nonbatch_dims != 1 || out.dtype != DType::kFloat32)
+    fail_no_kernel(lowering, node);
   lower_dynamic(lowering, node, products);
 }
 

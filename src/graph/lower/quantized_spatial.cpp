@@ -23,8 +23,8 @@ struct PoolStep : Operands {
   template <class T>
   void run_as(const Frame& frame) const noexcept {
     if (is_average) {
-      kernels::qaverage_pool_nhwc(pool, kernels::AverageDivisor::kExcludePadding, frame.in<T>(in), frame.out<T>(out), from,
-                                  to, min, max);
+      kernels::qaverage_pool_nhwc(pool, kernels::AverageDivisor::kExcludePadding, frame.in<T>(in), frame.out<T>(out),
+                                  from, to, min, max);
     } else {
       kernels::max_pool_nhwc(pool, frame.in<T>(in), frame.out<T>(out), static_cast<T>(min), static_cast<T>(max));
     }
