@@ -237,8 +237,10 @@ size_t qdepthwise_packed_bytes(const DepthwiseShape& shape) noexcept {
 void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* weights, int32_t weight_zero_point,
                      size_t tap_stride, size_t channel_stride, const int32_t* bias, const QStatic& quantization,
                      void* packed) noexcept {
-  // A uint8 weight less its zero point may not fit 8 bits.
-  const bool is_wide = type == QWeightType::kUInt8;
+  // A uint8 weight less its zero point may not fit 8 bits. Where there are few channels, smaller blocks are filled
+  // better.
+  const bool is_wide = type == QWeightType::kUInt8 ||
+                       (shape.channels < qdepthwise_table().block && shape.channels <= qdepthwise_wide_table().block);
   const Source source{
       shape, type,        static_cast<const uint8_t*>(weights), weight_zero_point, tap_stride, channel_stride,
       bias,  quantization};

@@ -23,13 +23,39 @@ struct Column {
   I32 v[kVectors];
 };
 
+// The channels of a block that there are. With AVX-512 loads and stores leave the others alone by themselves.
+struct Channels {
+#if defined(__AVX512BW__)
+  static constexpr bool kAnyNumber = true;
+  __mmask64 mask;
+  ENR_INLINE explicit Channels(size_t count) : mask(_bzhi_u64(~0ull, (unsigned)count)) {}
+#else
+  static constexpr bool kAnyNumber = false;
+  ENR_INLINE explicit Channels(size_t) {}
+#endif
+};
+
 #if ENR_DOT4
 using Bytes = U8;
-ENR_INLINE Bytes load_row(const uint8_t* p, uint8_t flip) { return (Bytes)load_bytes(p) ^ (uint8_t)(flip ^ kOffset); }
+ENR_INLINE Bytes load_row(const uint8_t* p, uint8_t flip, Channels channels) {
+#if defined(__AVX512BW__)
+  const Bytes v = (Bytes)_mm512_maskz_loadu_epi8(channels.mask, p);
+#else
+  (void)channels;
+  const Bytes v = (Bytes)load_bytes(p);
+#endif
+  return v ^ (uint8_t)(flip ^ kOffset);
+}
 #else
 using Bytes = I16;
-ENR_INLINE Bytes load_row(const uint8_t* p, uint8_t flip) {
+ENR_INLINE Bytes load_row(const uint8_t* p, uint8_t flip, Channels channels) {
+#if defined(__AVX512BW__)
+  const __m256i bytes = _mm256_maskz_loadu_epi8((__mmask32)channels.mask, p);
+  const Bytes v = (Bytes)_mm512_maskz_cvtepi8_epi16(0xffffffffu, bytes);
+#else
+  (void)channels;
   const Bytes v = (Bytes)widen_half(p);
+#endif
   return flip == 0 ? v : (v ^ (int16_t)(int8_t)flip) << 8 >> 8;
 }
 #endif
@@ -72,16 +98,16 @@ ENR_INLINE Column interleave(const Bytes (&rows)[kGroupRows]) {
 }
 
 // A block of finished sums, as bytes in the order of channels.
-ENR_INLINE void store_block(uint8_t* p, const I32 (&sum)[kVectors], uint8_t flip) {
+ENR_INLINE void store_block(uint8_t* p, const I32 (&sum)[kVectors], uint8_t flip, Channels channels) {
 #if defined(__AVX512BW__) && ENR_DOT4
   const __m512i low = _mm512_packs_epi32((__m512i)sum[0], (__m512i)sum[1]);
   const __m512i high = _mm512_packs_epi32((__m512i)sum[2], (__m512i)sum[3]);
   const I8 bytes = (I8)_mm512_packs_epi16(low, high) ^ (int8_t)flip;
-  memcpy(p, &bytes, sizeof bytes);
+  _mm512_mask_storeu_epi8(p, channels.mask, (__m512i)bytes);
 #elif defined(__AVX512BW__)
   const __m512i numbers = _mm512_packs_epi32((__m512i)sum[0], (__m512i)sum[1]);
   const __m256i bytes = _mm512_maskz_cvtepi16_epi8(0xffffffffu, numbers);
-  _mm256_storeu_si256((__m256i*)p, _mm256_xor_si256(bytes, _mm256_set1_epi8((char)flip)));
+  _mm256_mask_storeu_epi8(p, (__mmask32)channels.mask, _mm256_xor_si256(bytes, _mm256_set1_epi8((char)flip)));
 #elif defined(__AVX2__) && ENR_DOT4
   const __m256i low = _mm256_packs_epi32((__m256i)sum[0], (__m256i)sum[1]);
   const __m256i high = _mm256_packs_epi32((__m256i)sum[2], (__m256i)sum[3]);
@@ -94,6 +120,7 @@ ENR_INLINE void store_block(uint8_t* p, const I32 (&sum)[kVectors], uint8_t flip
 #else
   for (size_t q = 0; q < kVectors; ++q) store_low_bytes(p + q * kLane, sum[q] ^ (int32_t)flip);
 #endif
+  (void)channels;
 }
 
 ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kVectors], uint8_t* output) {
@@ -104,7 +131,7 @@ ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kVectors], uint8_t
     const F32 scaled = to_float(sum[q]) * load(scales + q * kLane);
     sum[q] = round_to_int(clamp_number(scaled, low, high)) + call.zero_point;
   }
-  store_block(output, sum, call.flip);
+  store_block(output, sum, call.flip, Channels(call.channels));
 }
 
 constexpr size_t kColumnBytes = kVectors * kVectorBytes;  // of weights
@@ -131,6 +158,7 @@ void pixels(const QDepthwiseCall& call, size_t x) {
   const ptrdiff_t first = (ptrdiff_t)(x * kStride) - (ptrdiff_t)call.pad_left;
   const char* weights = weights_of(call);
   const QDepthwiseRow* rows = call.rows;
+  const Channels channels(call.channels);
   for (size_t g = 0; g < call.groups; ++g, rows += kGroupRows, weights += kWidth * kColumnBytes) {
 #pragma GCC unroll 16
     for (size_t c = 0; c < (kPixels - 1) * kStride + kWidth; ++c) {
@@ -139,7 +167,7 @@ void pixels(const QDepthwiseCall& call, size_t x) {
       Bytes bytes[kGroupRows];
 #pragma GCC unroll 4
       for (size_t r = 0; r < kGroupRows; ++r) {
-        bytes[r] = load_row(inside ? rows[r].pixels + column * rows[r].step : call.padding, call.flip);
+        bytes[r] = load_row(inside ? rows[r].pixels + column * rows[r].step : call.padding, call.flip, channels);
       }
       const Column interleaved = interleave(bytes);
 #pragma GCC unroll 4
@@ -165,7 +193,7 @@ void row_of(const QDepthwiseCall& call) {
   if (x < call.output_width) pixels<kWidth, kStride, 1>(call, x);
 }
 
-// Any kernel, and blocks that have fewer channels than a vector takes.
+// Any kernel, and blocks that have fewer channels than they should.
 void any_row(const QDepthwiseCall& call) {
   for (size_t x = 0; x < call.output_width; ++x) {
     I32 sum[kVectors];
@@ -179,17 +207,17 @@ void any_row(const QDepthwiseCall& call) {
         for (size_t r = 0; r < kGroupRows; ++r) {
           const uint8_t* p = column < call.input_width ? rows[r].pixels + column * rows[r].step : call.padding;
           uint8_t copy[kBlock] = {};
-          if (call.channels < kBlock) {
+          if (!Channels::kAnyNumber && call.channels < kBlock) {
             __builtin_memcpy(copy, p, call.channels);
             p = copy;
           }
-          bytes[r] = load_row(p, call.flip);
+          bytes[r] = load_row(p, call.flip, Channels(call.channels));
         }
         add_column(sum, interleave(bytes), weights);
       }
     }
     uint8_t* output = call.output + x * call.output_step;
-    if (call.channels == kBlock) {
+    if (Channels::kAnyNumber || call.channels == kBlock) {
       finish(call, sum, output);
     } else {
       uint8_t copy[kBlock];
@@ -200,7 +228,7 @@ void any_row(const QDepthwiseCall& call) {
 }
 
 void row(const QDepthwiseCall& call) noexcept {
-  const bool plain = call.channels == kBlock && call.dilation == 1;
+  const bool plain = (Channels::kAnyNumber || call.channels == kBlock) && call.dilation == 1;
   if (plain && call.kernel_width == 3 && call.stride == 1) return row_of<3, 1>(call);
   if (plain && call.kernel_width == 3 && call.stride == 2) return row_of<3, 2>(call);
   if (plain && call.kernel_width == 5 && call.stride == 1) return row_of<5, 1>(call);
