@@ -5,9 +5,20 @@
 #include <cmath>
 #include <limits>
 
+#include "base/thread_pool.h"
+#include "kernels/isa.h"
+#include "kernels/qelementwise/qelementwise_table.h"
+
 namespace enr::kernels {
 
+ENR_SELECT_ISA(QElementwiseTable, qelementwise_table)
+
 namespace {
+
+constexpr size_t kGrain = 64 * 1024;  // elements that pay for a thread
+
+template <class T>
+constexpr size_t kIndex = std::numeric_limits<T>::min() < 0 ? 0 : 1;  // in the table
 
 template <class T>
 constexpr int32_t kLowest = std::numeric_limits<T>::min();
@@ -32,18 +43,6 @@ T round_to(float value) noexcept {
   if (std::isnan(value)) value = 0;
   return static_cast<T>(
       std::clamp(std::nearbyint(value), static_cast<float>(kLowest<T>), static_cast<float>(kHighest<T>)));
-}
-
-template <class T>
-T qbinary_one(const QBinaryParams& p, int32_t a, int32_t b) noexcept {
-  int32_t value;
-  if (p.op == QBinary::kMultiply) {
-    const int32_t product = (a - p.a_zero_point) * (b - p.b_zero_point);
-    value = static_cast<int32_t>(std::lrint(static_cast<float>(product) * p.scale));
-  } else {
-    value = (p.bias + a * p.a_multiplier + b * p.b_multiplier) >> p.shift;
-  }
-  return static_cast<T>(std::clamp(value + p.output_zero_point, p.min, p.max));
 }
 
 bool in_range(float ratio, float low, float high) noexcept { return ratio >= low && ratio < high; }
@@ -85,12 +84,19 @@ QBinaryParams make_qbinary(QBinary op, Quantization a, Quantization b, Quantizat
 
 template <class T>
 void qbinary(const QBinaryParams& params, const QBroadcast& shape, const T* a, const T* b, T* output) noexcept {
-  for (size_t row = 0; row < shape.rows; ++row) {
-    for (size_t i = 0; i < shape.n; ++i) {
-      output[row * shape.n + i] =
-          qbinary_one<T>(params, a[row * shape.a_row + i * shape.a_step], b[row * shape.b_row + i * shape.b_step]);
-    }
+  const auto run = qelementwise_table().binary[kIndex<T>];
+  if (shape.rows == 1) {
+    return parallel_ranges(shape.n, kGrain, [&](size_t begin, size_t end) {
+      run(params, end - begin, a + begin * shape.a_step, shape.a_step, b + begin * shape.b_step, shape.b_step,
+          output + begin);
+    });
   }
+  parallel_ranges(shape.rows, kGrain / std::max<size_t>(shape.n, 1) + 1, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      run(params, shape.n, a + row * shape.a_row, shape.a_step, b + row * shape.b_row, shape.b_step,
+          output + row * shape.n);
+    }
+  });
 }
 
 template <class T>
@@ -129,20 +135,28 @@ void make_clamp_lut(int32_t min, int32_t max, uint8_t* table) noexcept {
 }
 
 void apply_lut(const uint8_t* table, const void* in, void* out, size_t n) noexcept {
-  for (size_t i = 0; i < n; ++i) static_cast<uint8_t*>(out)[i] = table[static_cast<const uint8_t*>(in)[i]];
+  parallel_ranges(n, kGrain, [&](size_t begin, size_t end) {
+    qelementwise_table().apply_lut(table, static_cast<const uint8_t*>(in) + begin, static_cast<uint8_t*>(out) + begin,
+                                   end - begin);
+  });
 }
 
 void apply_lut_rows(const uint8_t* table, size_t rows, size_t n, const void* in, size_t in_stride, void* out,
                     size_t out_stride) noexcept {
-  for (size_t row = 0; row < rows; ++row) {
-    apply_lut(table, static_cast<const uint8_t*>(in) + row * in_stride, static_cast<uint8_t*>(out) + row * out_stride,
-              n);
-  }
+  if (in_stride == n && out_stride == n) return apply_lut(table, in, out, rows * n);
+  parallel_ranges(rows, kGrain / std::max<size_t>(n, 1) + 1, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      qelementwise_table().apply_lut(table, static_cast<const uint8_t*>(in) + row * in_stride,
+                                     static_cast<uint8_t*>(out) + row * out_stride, n);
+    }
+  });
 }
 
 template <class T>
 void qclamp(const T* in, T* out, size_t n, int32_t min, int32_t max) noexcept {
-  for (size_t i = 0; i < n; ++i) out[i] = static_cast<T>(std::clamp<int32_t>(in[i], min, max));
+  parallel_ranges(n, kGrain, [&](size_t begin, size_t end) {
+    qelementwise_table().clamp[kIndex<T>](in + begin, out + begin, end - begin, min, max);
+  });
 }
 
 template <class T>
@@ -152,13 +166,19 @@ void qmean(size_t outer, size_t reduced, size_t inner, size_t input_row, const T
   const float scale = input.scale / output.scale * (1.0f / static_cast<float>(divisor));
   const float shift = static_cast<float>(output.zero_point) -
                       static_cast<float>(static_cast<int32_t>(reduced)) * static_cast<float>(input.zero_point) * scale;
-  for (size_t o = 0; o < outer; ++o) {
-    for (size_t i = 0; i < inner; ++i) {
-      int32_t sum = 0;
-      for (size_t r = 0; r < reduced; ++r) sum += in[(o * reduced + r) * input_row + i];
-      out[o * inner + i] = round_to<T>(static_cast<float>(sum) * scale + shift);
-    }
-  }
+  // Inner elements of one outer index are taken in chunks, whose sums lie on the stack.
+  constexpr size_t kChunk = 256;
+  const QElementwiseTable& table = qelementwise_table();
+  const size_t chunks = (inner + kChunk - 1) / kChunk;
+  parallel_ranges(outer * chunks, kGrain / std::max<size_t>(reduced * std::min(inner, kChunk), 1) + 1,
+                  [&](size_t begin, size_t end) {
+                    int32_t sums[kChunk];
+                    for (size_t index = begin; index < end; ++index) {
+                      const size_t o = index / chunks, i = index % chunks * kChunk, n = std::min(kChunk, inner - i);
+                      table.sum_rows[kIndex<T>](in + o * reduced * input_row + i, reduced, input_row, n, sums);
+                      table.scale_sums[kIndex<T>](sums, n, scale, shift, out + o * inner + i);
+                    }
+                  });
 }
 
 template <class T>
@@ -166,7 +186,7 @@ void qaverage_pool_nhwc(const PoolShape& s, AverageDivisor divisor, const T* in,
                         Quantization output, int32_t min, int32_t max) noexcept {
   const size_t in_stride = s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
   const size_t out_stride = s.output_pixel_stride != 0 ? s.output_pixel_stride : s.channels;
-  for (size_t pixel = 0; pixel < s.batch * s.output_height * s.output_width; ++pixel) {
+  const auto pool_pixel = [&](size_t pixel) {
     const size_t image = pixel / (s.output_height * s.output_width);
     const size_t y = pixel / s.output_width % s.output_height, x = pixel % s.output_width;
     for (size_t c = 0; c < s.channels; ++c) {
@@ -183,7 +203,12 @@ void qaverage_pool_nhwc(const PoolShape& s, AverageDivisor divisor, const T* in,
       const int32_t value = static_cast<int32_t>(std::lrint(static_cast<float>(sum) * scale)) + output.zero_point;
       out[pixel * out_stride + c] = static_cast<T>(std::clamp(value, min, max));
     }
-  }
+  };
+  const size_t work = s.channels * s.kernel_height * s.kernel_width;
+  parallel_ranges(s.batch * s.output_height * s.output_width, kGrain / std::max<size_t>(work, 1) + 1,
+                  [&](size_t begin, size_t end) {
+                    for (size_t pixel = begin; pixel < end; ++pixel) pool_pixel(pixel);
+                  });
 }
 
 namespace {
@@ -213,23 +238,23 @@ template <class T>
 void qresize_bilinear_nhwc(const ResizeShape& s, bool align_corners, const T* in, T* out) noexcept {
   const size_t in_stride = s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
   const size_t out_stride = s.output_pixel_stride != 0 ? s.output_pixel_stride : s.channels;
-  for (size_t row = 0; row < s.batch * s.output_height; ++row) {
+  const auto resize_row = [&](size_t row) {
     const Sample y = sample_at(row % s.output_height, s.input_height, s.output_height, align_corners);
     const T* image = in + row / s.output_height * s.input_height * s.input_width * in_stride;
+    const T* top = image + y.first * s.input_width * in_stride;
+    const T* bottom = image + y.second * s.input_width * in_stride;
     for (size_t column = 0; column < s.output_width; ++column) {
       const Sample x = sample_at(column, s.input_width, s.output_width, align_corners);
-      const T* top_left = image + (y.first * s.input_width + x.first) * in_stride;
-      const T* top_right = image + (y.first * s.input_width + x.second) * in_stride;
-      const T* bottom_left = image + (y.second * s.input_width + x.first) * in_stride;
-      const T* bottom_right = image + (y.second * s.input_width + x.second) * in_stride;
-      T* to = out + (row * s.output_width + column) * out_stride;
-      for (size_t c = 0; c < s.channels; ++c) {
-        const int32_t top = top_left[c] * 2048 + (top_right[c] - top_left[c]) * x.weight;
-        const int32_t bottom = bottom_left[c] * 2048 + (bottom_right[c] - bottom_left[c]) * x.weight;
-        to[c] = static_cast<T>((top * 2048 + (bottom - top) * y.weight + (1 << 21)) >> 22);
-      }
+      qelementwise_table().bilinear[kIndex<T>](
+          {top + x.first * in_stride, top + x.second * in_stride, bottom + x.first * in_stride,
+           bottom + x.second * in_stride, x.weight, y.weight},
+          s.channels, out + (row * s.output_width + column) * out_stride);
     }
-  }
+  };
+  parallel_ranges(s.batch * s.output_height, kGrain / std::max<size_t>(4 * s.output_width * s.channels, 1) + 1,
+                  [&](size_t begin, size_t end) {
+                    for (size_t row = begin; row < end; ++row) resize_row(row);
+                  });
 }
 
 #define ENR_INSTANTIATE(T)                                                                                           \

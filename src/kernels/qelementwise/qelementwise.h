@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/pool/pool.h"
+#include "kernels/qelementwise/qbinary.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/resize/resize.h"
 
@@ -18,17 +19,6 @@ bool qadd_supports(float a_scale, float b_scale, float output_scale) noexcept;  
 bool qmul_supports(float a_scale, float b_scale, float output_scale) noexcept;  // product ratio in [2^-16, 2^8)
 bool qconvert_supports(float input_scale, float output_scale) noexcept;         // ratio in [2^-8, 2^7]
 
-enum class QBinary : uint8_t { kAdd, kSubtract, kMultiply };
-
-// What an operation with these quantisations computes; made once, by make_qbinary.
-struct QBinaryParams {
-  QBinary op = QBinary::kAdd;
-  int32_t bias = 0, a_multiplier = 0, b_multiplier = 0;
-  uint32_t shift = 0;
-  int32_t a_zero_point = 0, b_zero_point = 0, output_zero_point = 0;
-  float scale = 0;
-  int32_t min = 0, max = 0;
-};
 // min and max: in the output's quanta.
 QBinaryParams make_qbinary(QBinary op, Quantization a, Quantization b, Quantization output, int32_t min,
                            int32_t max) noexcept;
