@@ -61,26 +61,49 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // One caller at a time.
+  // One caller at a time. Waits only for the workers that took part: one that the system has not woken yet, because
+  // others keep its processor busy, does not hold the caller up.
   void run(size_t count, FunctionRef<void(size_t)> body) noexcept {
     body_ = &body;
     count_ = count;
     next_.store(0, std::memory_order_relaxed);
-    unfinished_.store(workers_.size(), std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_release);
+    const uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
+    job_.store(make_job(generation, true), std::memory_order_release);
+    generation_.store(generation, std::memory_order_release);
     generation_.notify_all();
     take(body, count);
-    size_t left = unfinished_.load(std::memory_order_acquire);
-    if (left != 0) spin_while([&] { return (left = unfinished_.load(std::memory_order_acquire)) != 0; });
-    while (left != 0) {
-      unfinished_.wait(left, std::memory_order_acquire);
-      left = unfinished_.load(std::memory_order_acquire);
+    uint64_t job = job_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+    const auto is_busy = [&] { return ((job = job_.load(std::memory_order_acquire)) & kActive) != 0; };
+    if ((job & kActive) != 0) spin_while(is_busy);
+    while ((job & kActive) != 0) {
+      job_.wait(job, std::memory_order_acquire);
+      job = job_.load(std::memory_order_acquire);
     }
   }
 
   size_t size() const noexcept { return workers_.size(); }
 
  private:
+  // A job's state in one word: generation, whether workers may still join, how many are at work.
+  static constexpr uint64_t kActive = 0xFFFF;
+  static constexpr uint64_t kOpen = 0x10000;
+  static constexpr uint64_t make_job(uint32_t generation, bool open) noexcept {
+    return uint64_t{generation} << 32 | (open ? kOpen : 0);
+  }
+
+  bool join(uint32_t generation) noexcept {
+    uint64_t job = job_.load(std::memory_order_acquire);
+    while ((job & kOpen) != 0 && job >> 32 == generation) {
+      if (job_.compare_exchange_weak(job, job + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+
+  void leave() noexcept {
+    const uint64_t job = job_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    if ((job & (kActive | kOpen)) == 0) job_.notify_one();
+  }
+
   void take(const FunctionRef<void(size_t)>& body, size_t count) noexcept {
     for (size_t i = next_.fetch_add(1, std::memory_order_relaxed); i < count;
          i = next_.fetch_add(1, std::memory_order_relaxed)) {
@@ -98,8 +121,9 @@ class Pool {
       if (now == seen) continue;
       seen = now;
       if (stopping_.load()) return;
+      if (!join(now)) continue;
       take(*body_, count_);
-      if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+      leave();
     }
   }
 
@@ -107,7 +131,7 @@ class Pool {
   const FunctionRef<void(size_t)>* body_ = nullptr;
   size_t count_ = 0;
   alignas(64) std::atomic<size_t> next_{0};
-  alignas(64) std::atomic<size_t> unfinished_{0};
+  alignas(64) std::atomic<uint64_t> job_{0};
   alignas(64) std::atomic<uint32_t> generation_{0};
   std::atomic<bool> stopping_{false};
 };
