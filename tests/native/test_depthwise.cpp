@@ -10,6 +10,8 @@
 #include "base/aligned_buffer.h"
 #include "base/thread_pool.h"
 #include "kernels/depthwise/depthwise.h"
+#include "kernels/depthwise/depthwise_nchw.h"
+#include "kernels/transpose/layout.h"
 
 namespace {
 
@@ -244,4 +246,69 @@ TEST_CASE("depthwise: ATen's weight layout") {
   depthwise_pack(s, aten.data(), 1, 9, nullptr, packed.data());
   depthwise(s, packed.data(), in.data(), second.data());
   CHECK(first == second);
+}
+
+namespace {
+
+void check_nchw(const DepthwiseShape& s, bool with_bias = true) {
+  const size_t channels = s.output_channels(), pixels = s.output_height * s.output_width;
+  const size_t in_pixels = s.input_height * s.input_width, taps = s.kernel_height * s.kernel_width;
+  const auto nchw = random_floats(s.batch * s.channels * in_pixels, 1), weights = random_floats(channels * taps, 2);
+  const auto bias = random_floats(channels, 3);
+  std::vector<float> nhwc(nchw.size()), by_tap(weights.size()), out(s.batch * channels * pixels + 1, 77.0f);
+  nchw_to_nhwc(nhwc.data(), nchw.data(), s.batch, s.channels, in_pixels, 4);
+  nchw_to_nhwc(by_tap.data(), weights.data(), 1, channels, taps, 4);
+  Case c{s};
+  c.with_bias = with_bias;
+  depthwise_nchw(s, weights.data(), with_bias ? bias.data() : nullptr, nchw.data(), out.data(), -0.75f, 1.5f);
+  size_t wrong = 0;
+  for (size_t i = 0; i + 1 < out.size(); ++i) {
+    const double expected = reference(c, nhwc, by_tap, bias, i / (channels * pixels),
+                                      i / s.output_width % s.output_height, i % s.output_width, i / pixels % channels);
+    if (!(std::abs(out[i] - std::min(std::max(expected, -0.75), 1.5)) <= 1e-5)) ++wrong;
+  }
+  CHECK(wrong == 0);
+  CHECK(out.back() == 77.0f);
+}
+
+}  // namespace
+
+TEST_CASE("depthwise planes: kernels, strides, dilations, widths") {
+  for (const size_t kernel : {1, 2, 3, 5, 7}) {
+    for (const size_t stride : {1, 2, 3}) {
+      for (const size_t dilation : {1, 2}) {
+        for (const size_t pad : {size_t{0}, kernel / 2, kernel}) {
+          for (const size_t width : {13, 14, 16, 17, 31, 40}) {
+            CAPTURE(kernel);
+            CAPTURE(stride);
+            CAPTURE(dilation);
+            CAPTURE(pad);
+            CAPTURE(width);
+            check_nchw(shape_of(14, width, 3, kernel, stride, pad, dilation), stride != 2);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("depthwise planes: small, batched, multiplied, asymmetric, cut into strips, too wide for them") {
+  check_nchw(shape_of(1, 1, 4, 3, 1, 1));
+  check_nchw(shape_of(2, 5, 4, 5, 2, 2));
+  check_nchw(shape_of(7, 7, 9, 3, 1, 1));
+  DepthwiseShape s = shape_of(12, 15, 6, 3, 1, 1, 1, 3);
+  s.batch = 2;
+  check_nchw(s);
+  s.kernel_height = 5;
+  s.stride_height = 3;
+  s.stride_width = 2;
+  s.pad_top = 2;
+  s.pad_left = 0;
+  s.output_height = 4;
+  s.output_width = 8;
+  check_nchw(s);
+  check_nchw(shape_of(150, 160, 2, 3, 1, 1));
+  check_nchw(shape_of(151, 165, 2, 3, 2, 1));
+  check_nchw(shape_of(9, 3000, 1, 5, 1, 2));
+  check_nchw(shape_of(6, 13000, 1, 3, 1, 1));
 }
