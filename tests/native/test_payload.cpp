@@ -318,6 +318,9 @@ REFUSED("external id twice", LinearTree, "xvalues[4].external_id: is 0, expected
         g.tensor(4)[4] = number(uint32_t{0}))
 REFUSED("external id beyond the count", LinearTree, "external_id: is 7, expected each of 0 to 1 once",
         g.tensor(4)[4] = number(uint32_t{7}))
+REFUSED("external input behind an output", LinearTree,
+        "xvalues[0].external_id: is 1 for an input, behind that of an output",
+        (g.tensor(0)[4] = number(uint32_t{1}), g.tensor(4)[4] = number(uint32_t{0})))
 REFUSED("wrong count of externals", LinearTree, "num_externs: is 3, the graph has 2 external values",
         g.external_count = 3)
 REFUSED("constant that is external", LinearTree, "flags: are 1 for a constant",

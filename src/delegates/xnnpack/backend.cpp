@@ -115,7 +115,7 @@ class Compiled : public CompiledDelegate {
  public:
   Compiled(const program::Program& program, const program::Delegate& delegate, WeightCache& weights)
       : payload_(decode_payload(
-            delegate.processed, [&](std::string_view key) { return program.find_named_data(key); }, delegate.id)) {
+            delegate.processed, [&](std::string_view key) { return program.find_named_data(key); }, "")) {
     for (const uint32_t id : payload_.externals) {
       const Value& value = payload_.values[id];
       if (value.is_external_input && value.is_external_output) {

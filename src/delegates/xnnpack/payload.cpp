@@ -29,9 +29,14 @@ std::vector<uint32_t> collect_externals(const Table& graph, const std::vector<Va
   std::sort(externals.begin(), externals.end(),
             [&](uint32_t a, uint32_t b) { return values[a].external_id < values[b].external_id; });
   for (uint32_t i = 0; i < externals.size(); ++i) {
-    const uint32_t id = values[externals[i]].external_id;
-    if (id != i)
-      fail_load("xvalues[", externals[i], "].external_id: is ", id, ", expected each of 0 to ", declared - 1, " once");
+    const Value& value = values[externals[i]];
+    if (value.external_id != i) {
+      fail_load("xvalues[", externals[i], "].external_id: is ", value.external_id, ", expected each of 0 to ",
+                declared - 1, " once");
+    }
+    if (i > 0 && value.is_external_input && values[externals[i - 1]].is_external_output) {
+      fail_load("xvalues[", externals[i], "].external_id: is ", i, " for an input, behind that of an output");
+    }
   }
   return externals;
 }
@@ -198,6 +203,7 @@ const char* node_type_name(NodeType type) noexcept {
 }
 
 Payload decode_payload(Bytes payload, FindNamedData find_named, std::string_view where) {
+  if (where.empty()) return decode(payload, find_named);
   return flatbuffer::in_field(where, [&] { return decode(payload, find_named); });
 }
 

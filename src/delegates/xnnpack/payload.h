@@ -150,7 +150,7 @@ struct Node {
 struct Payload {
   std::vector<Value> values;
   std::vector<Node> nodes;  // in an order to run them in
-  // Indices into values, sorted by external_id; argument i of the delegate call is externals[i].
+  // Indices into values, sorted by external_id: inputs, then outputs. Argument i of the delegate call is externals[i].
   std::vector<uint32_t> externals;
   std::vector<std::shared_ptr<const void>> keep_alive;  // aligned copies that `data` may refer to
 };
@@ -158,9 +158,9 @@ struct Payload {
 // Finds a constant that the payload refers to by name.
 using FindNamedData = FunctionRef<std::optional<Bytes>(std::string_view)>;
 
-// `where` names the delegate in messages, e.g. "forward.delegates[0]". `payload` and what find_named returns have to
-// outlive the result. Throws kProgramLoad naming node or value, field, value and limit; names that are not found are
-// all listed.
+// `where` names the delegate in messages, e.g. "forward.delegates[0]"; it may be empty. `payload` and what find_named
+// returns have to outlive the result. Throws kProgramLoad naming node or value, field, value and limit; names that are
+// not found are all listed.
 Payload decode_payload(Bytes payload, FindNamedData find_named, std::string_view where);
 
 }  // namespace enr::delegates::xnnpack

@@ -111,7 +111,7 @@ class PayloadValue:
     dims: Sequence[int]
     datatype: str | int = "fp32"
     data: bytes | None = None
-    external_id: int = INTERNAL
+    external_id: int | None = INTERNAL  # None: given by build(), inputs first
     flags: int = 0
     scale: float | None = None
     zero_point: int = 0
@@ -155,7 +155,7 @@ class PayloadBuilder:
     def __init__(self) -> None:
         self.values: list[PayloadValue] = []
         self.nodes: list[Table] = []
-        self.externals: list[PayloadValue] = []
+        self._externals: list[PayloadValue] = []
         self.named: dict[str, bytes] = {}  # filled by build(constants="named")
         self.extra_fields: dict[int, Any] = {}  # to override any field of the root table
 
@@ -172,10 +172,15 @@ class PayloadBuilder:
         return self._external(self.value(dims, datatype, **options), 2)
 
     def _external(self, value: PayloadValue, flag: int) -> PayloadValue:
-        value.external_id = len(self.externals)
+        value.external_id = None
         value.flags = flag
-        self.externals.append(value)
+        self._externals.append(value)
         return value
+
+    @property
+    def externals(self) -> list[PayloadValue]:
+        """Inputs, then outputs: the order of a delegate call's arguments."""
+        return sorted(self._externals, key=lambda value: value.flags)
 
     def constant(self, array: Any, datatype: str | int = "fp32", *, dims: Any = None, **options: Any) -> PayloadValue:
         """A constant; `dims` are needed where the array is bytes or packed (see pack_int4)."""
@@ -215,6 +220,8 @@ class PayloadBuilder:
         data ("named", 0.6 and later; `named` then has them) or into the flatbuffer, without header ("inline", 0.1)."""
         store = _Constants(constants, self.named)
         self.named.clear()
+        for i, value in enumerate(self.externals):
+            value.external_id = i if value.external_id is None else value.external_id
         values = [_value_table(value, store) for value in self.values]
         inputs = [value.id for value in self.externals if value.flags & 1]
         outputs = [value.id for value in self.externals if value.flags & 2]
@@ -308,26 +315,25 @@ def delegated_program(
     header: int | None = 32,
     inline_delegates: bool = False,
 ) -> bytes:
-    """A program whose method "forward" is one call of the graph, inputs and outputs in the order of their external ids.
+    """A program whose method "forward" is one call of the graph.
 
-    A value's dims are in memory order; `dim_orders` (by external id) gives the method's tensors others than row-major,
-    e.g. (0, 2, 3, 1) for images whose values are NHWC.
+    A value's dims are in memory order; `dim_orders` (by position among inputs, then outputs) gives the method's tensors
+    others than row-major, e.g. (0, 2, 3, 1) for images whose values are NHWC.
     """
     program = ProgramBuilder(inline_delegates=inline_delegates)
     slots = []
-    for value in graph.externals:
-        order = (dim_orders or {}).get(value.external_id, range(len(value.dims)))
+    for i, value in enumerate(graph.externals):
+        order = (dim_orders or {}).get(i, range(len(value.dims)))
         sizes = [0] * len(value.dims)
         for dim, size in zip(order, value.dims, strict=True):
             sizes[dim] = size
         dtype = _METHOD_DTYPES[str(value.datatype)]
         slots.append(program.tensor(dtype, sizes, dynamic=dynamic, dim_order=tuple(order)))
-    inputs = [slot for slot, value in zip(slots, graph.externals, strict=True) if value.flags & 1]
-    outputs = [slot for slot, value in zip(slots, graph.externals, strict=True) if not value.flags & 1]
-    program.inputs = [slot.index for slot in inputs]
-    # The delegate's arguments follow the external ids, whatever the mix of inputs and outputs.
-    program.delegate_call("XnnpackBackend", graph.build(constants=constants), slots, [])
-    program.output(*outputs)
+    input_count = sum(value.flags & 1 for value in graph.externals)
+    program.inputs = [slot.index for slot in slots[:input_count]]
+    payload = graph.build(constants=constants)
+    program.delegate_call("XnnpackBackend", payload, slots[:input_count], slots[input_count:])
+    program.output(*slots[input_count:])
     for key, data in graph.named.items():
         program.named_data(key, data)
     return program.build(header=header if not inline_delegates or graph.named else None)
