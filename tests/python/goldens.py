@@ -48,7 +48,7 @@ def inputs_of(run: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[Any]:
         array = arrays[f"{run['pre']}in_{i}"]
         order = spec["dim_order"]
         inverse = [order.index(k) for k in range(len(order))]
-        inputs.append(np.ascontiguousarray(array.transpose(order)).transpose(inverse))
+        inputs.append(np.array(array.transpose(order), order="C").transpose(inverse))
     return inputs
 
 
