@@ -311,6 +311,62 @@ TEST_CASE("convolution: inconsistent shapes are refused") {
   CHECK_THROWS_AS(ConvPlan{s}, Error);
 }
 
+TEST_CASE("convolution: Winograd's formats") {
+  for (const ConvWeights format : {ConvWeights::kWinograd2, ConvWeights::kWinograd4}) {
+    for (const size_t size : {1, 2, 3, 4, 5, 7, 8, 14, 19}) {
+      for (const size_t pad : {0, 1, 2, 4}) {
+        if (size + 2 * pad < 3) continue;
+        for (const size_t inputs : {1, 5, 16, 20}) {
+          check(square_shape(size, inputs, 7 + inputs, 3, 1, pad), {.format = format, .tolerance = 8e-6});
+        }
+      }
+    }
+    ConvShape s = square_shape(13, 18, 40, 3, 1, 1);
+    s.batch = 3;
+    s.input_width = 10;
+    s.pad_left = 0;
+    s.pad_bottom = 2;
+    s.input_pixel_stride = 21;
+    s.output_pixel_stride = 47;
+    check(s, {.with_activation = true,
+              .with_residual = true,
+              .min = -1.0f,
+              .max = 2.0f,
+              .format = format,
+              .tolerance = 8e-6});
+    check(s, {.with_bias = false, .format = format, .tolerance = 8e-6});
+    const Threads one(1);
+    s = square_shape(30, 64, 96, 3, 1, 1);
+    const std::vector<float> want = check(s, {.format = format});
+    for (const size_t threads : {2, 3, 8}) {
+      set_num_threads(threads);
+      const std::vector<float> got = check(s, {.format = format});
+      CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
+    }
+  }
+  CHECK_THROWS_AS(ConvPlan(square_shape(9, 8, 8, 3, 2, 1), ConvWeights::kWinograd4), Error);
+}
+
+TEST_CASE("convolution: Winograd's formats lose little more than float32 does") {
+  const ConvShape s = square_shape(16, 128, 32, 3, 1, 1);
+  const std::vector<float> in = random_floats(16 * 16 * 128, 7), weights = random_floats(32 * 9 * 128, 8);
+  for (const ConvWeights format : {ConvWeights::kGemm, ConvWeights::kWinograd2, ConvWeights::kWinograd4}) {
+    const ConvPlan plan(s, format);
+    AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
+    std::vector<float> out(16 * 16 * 32);
+    plan.pack(weights.data(), nullptr, packed.data());
+    plan.run(in.data(), packed.data(), out.data(), {}, workspace.data());
+    double error = 0, size = 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+      double ignored = 0;
+      const double want = window_sum(s, in, weights, 0, i / 32 / 16, i / 32 % 16, i % 32, ignored);
+      error += (out[i] - want) * (out[i] - want);
+      size += want * want;
+    }
+    CHECK(std::sqrt(error / size) < 1.5e-6);
+  }
+}
+
 TEST_CASE("transposed convolution: kernels, strides, paddings, dilations, adjustments") {
   for (const size_t kernel : {1, 2, 3, 4}) {
     for (const size_t stride : {1, 2, 3}) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "kernels/conv/direct.h"
+#include "kernels/conv/winograd.h"
 
 namespace enr::kernels {
 
@@ -24,7 +25,12 @@ size_t ConvShape::output_width() const noexcept {
   return output_extent(input_width, pad_left + pad_right, kernel_width, dilation_width, stride_width);
 }
 
-ConvWeights choose_conv_weights(const ConvShape&) noexcept { return ConvWeights::kGemm; }
+ConvWeights choose_conv_weights(const ConvShape& shape) noexcept {
+  if (!fits_winograd(shape)) return ConvWeights::kGemm;
+  const double direct = direct_cost(shape), two = winograd_cost(shape, 2), four = winograd_cost(shape, 4);
+  if (direct <= two && direct <= four) return ConvWeights::kGemm;
+  return two < four ? ConvWeights::kWinograd2 : ConvWeights::kWinograd4;
+}
 
 ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights)
     : shape_(shape), weights_(weights.value_or(choose_conv_weights(shape))) {
@@ -40,19 +46,35 @@ ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights)
   }
   if (shape_.input_pixel_stride == 0) shape_.input_pixel_stride = s.input_channels;
   if (shape_.output_pixel_stride == 0) shape_.output_pixel_stride = s.output_channels;
-  direct_ = plan_direct(shape_);
-  workspace_bytes_ = direct_.lanes * direct_.lane_floats * sizeof(float);
+  if (weights_ == ConvWeights::kGemm) {
+    direct_ = plan_direct(shape_);
+    workspace_bytes_ = direct_.lanes * direct_.lane_floats * sizeof(float);
+    return;
+  }
+  if (!fits_winograd(shape_)) fail_execution("convolution: the packed weights are not of this filter's format");
+  winograd_ = plan_winograd(shape_, weights_ == ConvWeights::kWinograd2 ? 2 : 4);
+  workspace_bytes_ = winograd_.lanes * winograd_.lane_floats * sizeof(float);
 }
 
-size_t ConvPlan::packed_bytes() const noexcept { return direct_packed_bytes(shape_); }
+size_t ConvPlan::packed_bytes() const noexcept {
+  return weights_ == ConvWeights::kGemm ? direct_packed_bytes(shape_) : winograd_packed_bytes(shape_, winograd_.m);
+}
 
 void ConvPlan::pack(const float* weights, const float* bias, void* packed) const noexcept {
-  pack_direct(shape_, weights, bias, packed);
+  if (weights_ == ConvWeights::kGemm) {
+    pack_direct(shape_, weights, bias, packed);
+  } else {
+    pack_winograd(shape_, winograd_.m, weights, bias, packed);
+  }
 }
 
 void ConvPlan::run(const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
                    void* workspace) const noexcept {
-  run_direct(shape_, direct_, input, packed, output, epilogue, static_cast<float*>(workspace));
+  if (weights_ == ConvWeights::kGemm) {
+    run_direct(shape_, direct_, input, packed, output, epilogue, static_cast<float*>(workspace));
+  } else {
+    run_winograd(shape_, winograd_, input, packed, output, epilogue, static_cast<float*>(workspace));
+  }
 }
 
 size_t ConvTransposeShape::output_height() const noexcept {

@@ -50,6 +50,16 @@ struct DirectPlan {
   size_t lane_floats = 0;  // scratch of each lane
 };
 
+// See winograd.h.
+struct WinogradPlan {
+  size_t m = 4;                           // outputs along a side of a window
+  size_t tiles_high = 0, tiles_wide = 0;  // windows along the sides of an image
+  size_t blocks = 1;                      // of windows
+  size_t panel_pieces = 1;
+  size_t lanes = 1;
+  size_t lane_floats = 0;
+};
+
 class ConvPlan {
  public:
   // With `weights`, a plan for weights that were packed for another input size; without, the fastest format.
@@ -78,6 +88,7 @@ class ConvPlan {
   ConvShape shape_;
   ConvWeights weights_ = ConvWeights::kGemm;
   DirectPlan direct_;
+  WinogradPlan winograd_;
   size_t workspace_bytes_ = 0;
 };
 

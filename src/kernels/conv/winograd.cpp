@@ -1,0 +1,259 @@
+#include "kernels/conv/winograd.h"
+
+#include <algorithm>
+
+#include "kernels/conv/lanes.h"
+#include "kernels/conv/winograd_kernels.h"
+#include "kernels/gemm/driver.h"
+#include "kernels/isa.h"
+
+namespace enr::kernels {
+
+ENR_SELECT_ISA(WinogradKernels, winograd_kernels)
+
+namespace {
+
+// Transformed windows and products of a block, in floats: they share the second-level cache with pieces of the weights.
+constexpr size_t kBlockFloats = 144 * 1024;
+// Keeps the positions of a window out of one another's cache sets.
+constexpr size_t kGap = 16;
+
+size_t ceil_divide(size_t a, size_t b) noexcept { return (a + b - 1) / b; }
+
+size_t positions_of(size_t m) noexcept { return (m + 2) * (m + 2); }
+
+Panels panels_of(const ConvShape& s, size_t m) noexcept {
+  return Panels(s.output_channels, positions_of(m) * s.input_channels);
+}
+
+struct Run {
+  const ConvShape& s;
+  const WinogradPlan& plan;
+  const float* input;
+  const float* packed;
+  float* output;
+  const GemmEpilogue& epilogue;
+  size_t height, width;  // of the output
+  Panels panels;
+
+  // Where window `tile` of the batch has its first output.
+  struct Place {
+    size_t image, y, x;
+  };
+  Place place_of(size_t tile) const noexcept {
+    const size_t per_image = plan.tiles_high * plan.tiles_wide;
+    return {tile / per_image, tile % per_image / plan.tiles_wide * plan.m, tile % plan.tiles_wide * plan.m};
+  }
+};
+
+// How much of [first, first + count) lies before and behind [0, size).
+Range inside(ptrdiff_t first, size_t count, size_t size) noexcept {
+  const auto length = static_cast<ptrdiff_t>(count);
+  const ptrdiff_t begin = std::clamp<ptrdiff_t>(-first, 0, length);
+  const ptrdiff_t end = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(size) - first, begin, length);
+  return {static_cast<size_t>(begin), static_cast<size_t>(end)};
+}
+
+void transform_windows(const Run& run, const Range& tiles, float* windows, size_t position_stride) noexcept {
+  const ConvShape& s = run.s;
+  const auto kernel = winograd_kernels().input[run.plan.m / 4];
+  WinogradInput call = {};
+  call.row_stride = s.input_width * s.input_pixel_stride;
+  call.pixel_stride = s.input_pixel_stride;
+  call.channels = s.input_channels;
+  call.position_stride = position_stride;
+  for (size_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    const Run::Place place = run.place_of(tile);
+    const ptrdiff_t y = static_cast<ptrdiff_t>(place.y) - static_cast<ptrdiff_t>(s.pad_top);
+    const ptrdiff_t x = static_cast<ptrdiff_t>(place.x) - static_cast<ptrdiff_t>(s.pad_left);
+    const Range rows = inside(y, run.plan.m + 2, s.input_height), columns = inside(x, run.plan.m + 2, s.input_width);
+    call.pixels = run.input +
+                  static_cast<ptrdiff_t>(place.image * s.input_height) * static_cast<ptrdiff_t>(call.row_stride) +
+                  y * static_cast<ptrdiff_t>(call.row_stride) + x * static_cast<ptrdiff_t>(call.pixel_stride);
+    call.row_begin = rows.begin;
+    call.row_end = rows.end;
+    call.column_begin = columns.begin;
+    call.column_end = columns.end;
+    call.out = windows + (tile - tiles.begin) * s.input_channels;
+    kernel(call);
+  }
+}
+
+// The products of one panel at every position.
+void multiply_positions(const Run& run, size_t panel, size_t count, const float* windows, size_t window_stride,
+                        float* products, size_t product_stride) noexcept {
+  const GemmKernels& kernels = gemm_kernels();
+  const size_t channels = run.s.input_channels, width = run.panels.width_of(panel);
+  const TileFunction* functions = width == run.panels.width ? kernels.wide : kernels.narrow;
+  const size_t parts = ceil_divide(count, kernels.rows);
+  GemmTile tile = {};
+  tile.taps = 1;
+  tile.a_stride = channels;
+  tile.k = channels;
+  tile.b = run.packed + run.panels.offset_of(panel) + width;
+  tile.b_stride = width;
+  tile.c_stride = width;
+  tile.columns = width;
+  tile.min = -std::numeric_limits<float>::infinity();
+  tile.max = std::numeric_limits<float>::infinity();
+  for (size_t position = 0; position < positions_of(run.plan.m); ++position, tile.b += channels * width) {
+    for (size_t i = 0; i < parts; ++i) {
+      const Range rows = part_of(count, parts, i);
+      const float* a = windows + position * window_stride + rows.begin * channels;
+      tile.a = &a;
+      tile.c = products + position * product_stride + rows.begin * width;
+      functions[rows.end - rows.begin - 1](tile);
+    }
+  }
+}
+
+void transform_products(const Run& run, size_t panel, const Range& tiles, const float* products,
+                        size_t position_stride) noexcept {
+  const ConvShape& s = run.s;
+  const GemmEpilogue& epilogue = run.epilogue;
+  const auto kernel = winograd_kernels().output[run.plan.m / 4];
+  const size_t column = panel * run.panels.width, width = run.panels.width_of(panel);
+  WinogradOutput call = {};
+  call.position_stride = position_stride;
+  call.channels = run.panels.columns_of(panel);
+  call.row_stride = run.width * s.output_pixel_stride;
+  call.pixel_stride = s.output_pixel_stride;
+  call.bias = run.packed + run.panels.offset_of(panel);
+  call.residual_row_stride = run.width * epilogue.residual_stride;
+  call.residual_pixel_stride = epilogue.residual_stride;
+  call.residual_scale = epilogue.residual_scale;
+  call.min = epilogue.min;
+  call.max = epilogue.max;
+  for (size_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    const Run::Place place = run.place_of(tile);
+    const size_t pixel = (place.image * run.height + place.y) * run.width + place.x;
+    call.products = products + (tile - tiles.begin) * width;
+    call.rows = std::min(run.plan.m, run.height - place.y);
+    call.columns = std::min(run.plan.m, run.width - place.x);
+    call.out = run.output + pixel * s.output_pixel_stride + column;
+    if (epilogue.residual != nullptr) call.residual = epilogue.residual + pixel * epilogue.residual_stride + column;
+    kernel(call);
+  }
+}
+
+void activate(const Run& run, const Range& tiles, const Range& panels) noexcept {
+  if (run.epilogue.activation == nullptr) return;
+  const size_t first = panels.begin * run.panels.width;
+  const size_t count = std::min(panels.end * run.panels.width, run.panels.n) - first;
+  for (size_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    const Run::Place place = run.place_of(tile);
+    for (size_t y = place.y; y < std::min(place.y + run.plan.m, run.height); ++y) {
+      for (size_t x = place.x; x < std::min(place.x + run.plan.m, run.width); ++x) {
+        const size_t pixel = (place.image * run.height + y) * run.width + x;
+        run.epilogue.activation(run.output + pixel * run.s.output_pixel_stride + first, count,
+                                run.epilogue.activation_context);
+      }
+    }
+  }
+}
+
+void run_block(const Run& run, const Range& tiles, const Range& panels, float* scratch) noexcept {
+  const size_t count = tiles.end - tiles.begin;
+  const size_t window_stride = count * run.s.input_channels + kGap, product_stride = count * run.panels.width + kGap;
+  float* products = scratch + ceil_divide(positions_of(run.plan.m) * window_stride, 16) * 16;
+  transform_windows(run, tiles, scratch, window_stride);
+  for (size_t panel = panels.begin; panel < panels.end; ++panel) {
+    multiply_positions(run, panel, count, scratch, window_stride, products, product_stride);
+    transform_products(run, panel, tiles, products, product_stride);
+  }
+  activate(run, tiles, panels);
+}
+
+}  // namespace
+
+bool fits_winograd(const ConvShape& s) noexcept {
+  return s.kernel_height == 3 && s.kernel_width == 3 && s.stride_height == 1 && s.stride_width == 1 &&
+         s.dilation_height == 1 && s.dilation_width == 1 && s.groups == 1 && s.input_channels != 0;
+}
+
+WinogradPlan plan_winograd(const ConvShape& s, size_t m) noexcept {
+  WinogradPlan plan;
+  plan.m = m;
+  plan.tiles_high = ceil_divide(s.output_height(), m);
+  plan.tiles_wide = ceil_divide(s.output_width(), m);
+  const size_t tiles = s.batch * plan.tiles_high * plan.tiles_wide, positions = positions_of(m);
+  if (tiles == 0 || s.output_channels == 0) return plan;
+  const GemmKernels& kernels = gemm_kernels();
+  const size_t tile_floats = positions * (s.input_channels + kernels.width);
+  const size_t fitting =
+      std::max<size_t>(1, (kBlockFloats / tile_floats + kernels.rows / 2) / kernels.rows) * kernels.rows;
+  plan.blocks = std::max<size_t>(1, (tiles + fitting / 2) / fitting);
+  const size_t panels = panels_of(s, m).count, threads = num_threads();
+  const auto is_even = [&] {
+    const size_t tasks = plan.blocks * plan.panel_pieces;
+    return tasks % threads == 0 || tasks >= 4 * threads;
+  };
+  while (!is_even() && plan.panel_pieces < panels) ++plan.panel_pieces;
+  plan.lanes = std::min(threads, plan.blocks * plan.panel_pieces);
+  const size_t most = ceil_divide(tiles, plan.blocks);
+  plan.lane_floats = ceil_divide(positions * (most * s.input_channels + kGap), 16) * 16 +
+                     ceil_divide(positions * (most * kernels.width + kGap), 16) * 16;
+  return plan;
+}
+
+size_t winograd_packed_bytes(const ConvShape& s, size_t m) noexcept { return panels_of(s, m).size() * sizeof(float); }
+
+void pack_winograd(const ConvShape& s, size_t m, const float* weights, const float* bias, void* packed) noexcept {
+  const Panels panels = panels_of(s, m);
+  const size_t taps = 9 * s.input_channels;
+  parallel_for(panels.count, [&](size_t panel) {
+    const size_t width = panels.width_of(panel), columns = panels.columns_of(panel), first = panel * panels.width;
+    float* out = static_cast<float*>(packed) + panels.offset_of(panel);
+    for (size_t j = 0; j < width; ++j) out[j] = bias != nullptr && j < columns ? bias[first + j] : 0.0f;
+    float* last = out + width * (1 + panels.k - taps);
+    pack_kernels().pack_rows(weights + first * taps, taps, columns, width, taps, 1.0f, last);
+    winograd_kernels().weights[m / 4](last, s.input_channels, width, out + width);
+  });
+}
+
+void run_winograd(const ConvShape& s, const WinogradPlan& plan, const float* input, const void* packed, float* output,
+                  const GemmEpilogue& epilogue, float* workspace) noexcept {
+  const size_t tiles = s.batch * plan.tiles_high * plan.tiles_wide;
+  if (tiles == 0 || s.output_channels == 0) return;
+  const Run run = {s,
+                   plan,
+                   input,
+                   static_cast<const float*>(packed),
+                   output,
+                   epilogue,
+                   s.output_height(),
+                   s.output_width(),
+                   panels_of(s, plan.m)};
+  for_each_in_lanes(plan.blocks * plan.panel_pieces, plan.lanes, [&](size_t i, size_t lane) {
+    run_block(run, part_of(tiles, plan.blocks, i / plan.panel_pieces),
+              part_of(run.panels.count, plan.panel_pieces, i % plan.panel_pieces), workspace + lane * plan.lane_floats);
+  });
+}
+
+namespace {
+
+// In multiply-adds, from measurements on AVX2 and AVX-512: starting and storing a tile is worth some rows of weights, a
+// transform a few multiply-adds for each lane of a vector, fetching a weight that is not in the cache as many.
+constexpr size_t kTileRowsLost = 8, kInputTransform = 6, kOutputTransform = 5, kFetch = 8;
+constexpr size_t kLanes = 16;
+
+}  // namespace
+
+double winograd_cost(const ConvShape& s, size_t m) noexcept {
+  const size_t tiles = s.batch * ceil_divide(s.output_height(), m) * ceil_divide(s.output_width(), m);
+  const size_t inputs = s.input_channels, outputs = ceil_divide(s.output_channels, kLanes) * kLanes;
+  const size_t products = (inputs + kTileRowsLost) * outputs;
+  const size_t transforms = kInputTransform * ceil_divide(inputs, kLanes) * kLanes + kOutputTransform * outputs;
+  return static_cast<double>(positions_of(m)) *
+         (static_cast<double>(tiles) * static_cast<double>(products + transforms) +
+          static_cast<double>(kFetch * inputs * outputs));
+}
+
+double direct_cost(const ConvShape& s) noexcept {
+  const size_t pixels = s.batch * s.output_height() * s.output_width();
+  const size_t depth = 9 * s.input_channels, outputs = ceil_divide(s.output_channels, kLanes) * kLanes;
+  return static_cast<double>(outputs) * (static_cast<double>(pixels) * static_cast<double>(depth + kTileRowsLost) +
+                                         static_cast<double>(kFetch * depth));
+}
+
+}  // namespace enr::kernels

@@ -1,0 +1,216 @@
+#include "kernels/conv/winograd_kernels.h"
+#include "kernels/isa.h"
+#include "kernels/simd/partial.h"
+#include "kernels/simd/vec.h"
+
+namespace enr::kernels::ENR_ISA {
+
+namespace {
+
+constexpr float kA = (float)kWinogradA, kB = (float)kWinogradB;
+constexpr float kA2 = kA * kA, kB2 = kB * kB;
+
+// Rows of the window's transform: one polynomial for each point, without that point's factor.
+ENR_INLINE void transform_input(const F32 (&d)[4], F32 (&v)[4]) {
+  v[0] = d[2] - d[0];
+  v[1] = d[2] + d[1];
+  v[2] = d[2] - d[1];
+  v[3] = d[3] - d[1];
+}
+
+ENR_INLINE void transform_input(const F32 (&d)[6], F32 (&v)[6]) {
+  const F32 a = splat(kA), b = splat(kB), minus_a2 = splat(-kA2), minus_b2 = splat(-kB2);
+  const F32 minus_sum = splat(-(kA2 + kB2)), product = splat(kA2 * kB2);
+  const F32 even_a = fma(minus_b2, d[2], d[4]), odd_a = a * fma(minus_b2, d[1], d[3]);
+  const F32 even_b = fma(minus_a2, d[2], d[4]), odd_b = b * fma(minus_a2, d[1], d[3]);
+  v[0] = fma(product, d[0], fma(minus_sum, d[2], d[4]));
+  v[1] = even_a + odd_a;
+  v[2] = even_a - odd_a;
+  v[3] = even_b + odd_b;
+  v[4] = even_b - odd_b;
+  v[5] = fma(product, d[1], fma(minus_sum, d[3], d[5]));
+}
+
+ENR_INLINE void transform_output(const F32 (&m)[4], F32 (&y)[2]) {
+  y[0] = m[0] + (m[1] + m[2]);
+  y[1] = (m[1] - m[2]) + m[3];
+}
+
+ENR_INLINE void transform_output(const F32 (&m)[6], F32 (&y)[4]) {
+  const F32 sum_a = m[1] + m[2], difference_a = m[1] - m[2], sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+  y[0] = m[0] + (sum_a + sum_b);
+  y[1] = fma(splat(kA), difference_a, splat(kB) * difference_b);
+  y[2] = fma(splat(kA2), sum_a, splat(kB2) * sum_b);
+  y[3] = fma(splat(kA2 * kA), difference_a, fma(splat(kB2 * kB), difference_b, m[5]));
+}
+
+template <bool kIsWhole, bool kIsFull, size_t N>
+ENR_INLINE void transform_window(const WinogradInput& call, size_t channel, size_t lanes) {
+  F32 half[N][N];
+#pragma GCC unroll 6
+  for (size_t x = 0; x < N; ++x) {
+    F32 column[N], out[N];
+    const bool has_column = kIsWhole || (x >= call.column_begin && x < call.column_end);
+#pragma GCC unroll 6
+    for (size_t y = 0; y < N; ++y) {
+      const float* from = call.pixels + y * call.row_stride + x * call.pixel_stride + channel;
+      if (!kIsWhole && !(has_column && y >= call.row_begin && y < call.row_end)) {
+        column[y] = F32{};
+      } else {
+        column[y] = kIsFull ? load(from) : load_first(from, lanes);
+      }
+    }
+    transform_input(column, out);
+#pragma GCC unroll 6
+    for (size_t y = 0; y < N; ++y) half[y][x] = out[y];
+  }
+  float* to = call.out + channel;
+#pragma GCC unroll 6
+  for (size_t y = 0; y < N; ++y) {
+    F32 row[N];
+    transform_input(half[y], row);
+#pragma GCC unroll 6
+    for (size_t x = 0; x < N; ++x, to += call.position_stride) {
+      if constexpr (kIsFull) {
+        store(to, row[x]);
+      } else {
+        store_first(to, row[x], lanes);
+      }
+    }
+  }
+}
+
+template <bool kIsWhole, size_t N>
+ENR_INLINE void transform_channels(const WinogradInput& call) {
+  size_t channel = 0;
+  for (; channel + kF32Lanes <= call.channels; channel += kF32Lanes) {
+    transform_window<kIsWhole, true, N>(call, channel, kF32Lanes);
+  }
+  if (channel < call.channels) transform_window<kIsWhole, false, N>(call, channel, call.channels - channel);
+}
+
+template <size_t M>
+void input(const WinogradInput& call) {
+  constexpr size_t N = M + 2;
+  if (call.row_begin == 0 && call.column_begin == 0 && call.row_end == N && call.column_end == N) {
+    transform_channels<true, N>(call);
+  } else {
+    transform_channels<false, N>(call);
+  }
+}
+
+template <bool kIsFull>
+ENR_INLINE void finish(const WinogradOutput& call, size_t y, size_t x, size_t channel, size_t lanes, F32 value) {
+  if (call.residual != nullptr) {
+    const float* from = call.residual + y * call.residual_row_stride + x * call.residual_pixel_stride + channel;
+    value = fma(kIsFull ? load(from) : load_first(from, lanes), splat(call.residual_scale), value);
+  }
+  value = min_keep_nan(max_keep_nan(value, splat(call.min)), splat(call.max));
+  float* to = call.out + y * call.row_stride + x * call.pixel_stride + channel;
+  if constexpr (kIsFull) {
+    store(to, value);
+  } else {
+    store_first(to, value, lanes);
+  }
+}
+
+template <size_t M, bool kIsFull>
+ENR_INLINE void transform_products(const WinogradOutput& call, size_t channel, size_t lanes) {
+  constexpr size_t N = M + 2;
+  F32 half[M][N];
+#pragma GCC unroll 6
+  for (size_t x = 0; x < N; ++x) {
+    F32 column[N], out[M];
+#pragma GCC unroll 6
+    for (size_t y = 0; y < N; ++y) column[y] = load(call.products + (y * N + x) * call.position_stride + channel);
+    transform_output(column, out);
+#pragma GCC unroll 6
+    for (size_t y = 0; y < M; ++y) half[y][x] = out[y];
+  }
+  const F32 bias = load(call.bias + channel);
+  for (size_t y = 0; y < call.rows; ++y) {
+    F32 row[M];
+    transform_output(half[y], row);
+#pragma GCC unroll 6
+    for (size_t x = 0; x < M; ++x) {
+      if (x < call.columns) finish<kIsFull>(call, y, x, channel, lanes, row[x] + bias);
+    }
+  }
+}
+
+template <size_t M>
+void output(const WinogradOutput& call) {
+  size_t channel = 0;
+  for (; channel + kF32Lanes <= call.channels; channel += kF32Lanes) {
+    transform_products<M, true>(call, channel, kF32Lanes);
+  }
+  if (channel < call.channels) transform_products<M, false>(call, channel, call.channels - channel);
+}
+
+// One row for each point p, [1, p, p^2] over the product of p's distances from the other points; the last for infinity.
+template <size_t M>
+struct WeightRows {
+  double value[M + 2][3];
+};
+constexpr WeightRows<2> weight_rows_2() { return {{{-1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}}; }
+constexpr WeightRows<4> weight_rows_4() {
+  constexpr double a = kWinogradA, b = kWinogradB, a2 = a * a, b2 = b * b;
+  constexpr double at_a = 1 / (2 * a2 * (a2 - b2)), at_b = 1 / (2 * b2 * (b2 - a2));
+  return {{{1 / (a2 * b2), 0, 0},
+           {at_a, a * at_a, a2 * at_a},
+           {at_a, -a * at_a, a2 * at_a},
+           {at_b, b * at_b, b2 * at_b},
+           {at_b, -b * at_b, b2 * at_b},
+           {0, 0, 1}}};
+}
+
+// In double, so that the packed weights are rounded once.
+template <size_t M>
+ENR_INLINE void transform_weights(const WeightRows<M>& rows, const float* taps, size_t channels, size_t width,
+                                  float* out) {
+  constexpr size_t N = M + 2;
+  constexpr size_t kLanesAtOnce = 4;
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t first = 0; first < width; first += kLanesAtOnce) {
+      double half[N][3][kLanesAtOnce];
+      for (size_t j = 0; j < 3; ++j) {
+        const float* column[3];
+        for (size_t i = 0; i < 3; ++i) column[i] = taps + ((i * 3 + j) * channels + c) * width + first;
+        for (size_t y = 0; y < N; ++y) {
+          for (size_t l = 0; l < kLanesAtOnce; ++l) {
+            half[y][j][l] =
+                rows.value[y][0] * column[0][l] + rows.value[y][1] * column[1][l] + rows.value[y][2] * column[2][l];
+          }
+        }
+      }
+      for (size_t y = 0; y < N; ++y) {
+        for (size_t x = 0; x < N; ++x) {
+          float* to = out + ((y * N + x) * channels + c) * width + first;
+          for (size_t l = 0; l < kLanesAtOnce; ++l) {
+            to[l] = (float)(rows.value[x][0] * half[y][0][l] + rows.value[x][1] * half[y][1][l] +
+                            rows.value[x][2] * half[y][2][l]);
+          }
+        }
+      }
+    }
+  }
+}
+
+void weights_2(const float* taps, size_t channels, size_t width, float* out) {
+  constexpr WeightRows<2> rows = weight_rows_2();
+  transform_weights<2>(rows, taps, channels, width, out);
+}
+
+void weights_4(const float* taps, size_t channels, size_t width, float* out) {
+  constexpr WeightRows<4> rows = weight_rows_4();
+  transform_weights<4>(rows, taps, channels, width, out);
+}
+
+}  // namespace
+
+const WinogradKernels& winograd_kernels() {
+  static const WinogradKernels kernels = {{input<2>, input<4>}, {output<2>, output<4>}, {weights_2, weights_4}};
+  return kernels;
+}
+
+}  // namespace enr::kernels::ENR_ISA

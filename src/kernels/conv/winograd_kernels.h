@@ -1,0 +1,51 @@
+#pragma once
+
+// The transforms of Winograd's convolution for 3x3 kernels: a window of (m + 2)^2 pixels becomes as many positions,
+// whose products over the channels become m^2 outputs. C headers only.
+
+#include <stddef.h>
+
+namespace enr::kernels {
+
+// Interpolation points of m = 4: 0, +-3/4, +-3/2 and infinity. Of the points tried these lose the fewest bits: the
+// error is about twice that of a direct convolution in float32; with the textbook's 0, +-1, +-2 it is five times as
+// large.
+inline constexpr double kWinogradA = 0.75, kWinogradB = 1.5;
+
+// One window, all channels. The pixels of rows and columns outside [begin, end) are zeros and not read.
+struct WinogradInput {
+  const float* pixels;  // where the window's first pixel is, or would be
+  size_t row_stride, pixel_stride;
+  size_t channels;
+  size_t row_begin, row_end, column_begin, column_end;
+  float* out;  // position p at out + p * position_stride
+  size_t position_stride;
+};
+
+// One window's outputs, of one panel of the weights.
+struct WinogradOutput {
+  const float* products;  // position p at products + p * position_stride
+  size_t position_stride;
+  size_t channels;
+  size_t rows, columns;  // of the outputs that exist
+  float* out;
+  size_t row_stride, pixel_stride;
+  const float* bias;
+  const float* residual;  // null: none
+  size_t residual_row_stride, residual_pixel_stride;
+  float residual_scale;
+  float min, max;
+};
+
+struct WinogradKernels {
+  // For m = 2, for m = 4.
+  void (*input[2])(const WinogradInput& call);
+  void (*output[2])(const WinogradOutput& call);
+  // From 9 rows of `width` weights per channel, tap t's of channel c at taps + (t * channels + c) * width, to (m +
+  // 2)^2: position p's at out + (p * channels + c) * width. The taps may be the last 9 of these rows.
+  void (*weights[2])(const float* taps, size_t channels, size_t width, float* out);
+};
+
+const WinogradKernels& winograd_kernels();
+
+}  // namespace enr::kernels
