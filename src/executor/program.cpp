@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "executor/method.h"
 
 namespace enr::executor {
@@ -49,9 +50,9 @@ std::shared_ptr<Method> Program::load_method(std::string_view name, bool shares)
   const std::vector<std::string> missing = program::missing_data(method);
   if (!missing.empty()) {
     std::string list;
-    for (const std::string& key : missing) list += "\n  " + key;
+    for (const std::string& key : missing) list += (list.empty() ? "" : ", ") + quoted(key);
     fail_load(method.name, ": ", missing.size(),
-              " tensors are kept outside of the program; pass the .ptd with data=. Missing:", list);
+              " tensors are kept outside of the program; pass the .ptd with data=. Missing: ", list);
   }
   return std::make_shared<Method>(shared_from_this(), plan_of(method), shares);
 }

@@ -59,7 +59,7 @@ bool concerns(const Missing& missing, const std::string& method) {
 std::string list(const Missing& missing, const char* unit) {
   std::string text;
   for (const auto& [name, uses] : missing) {
-    text += concat("\n  ", name, " (", uses.calls, " ", unit, uses.calls == 1 ? "" : "s", " in ");
+    text += concat(text.empty() ? "" : "; ", name, " (", uses.calls, " ", unit, uses.calls == 1 ? "" : "s", " in ");
     const char* separator = "";
     for (const std::string& method : uses.methods) {
       text += separator + method;
@@ -84,14 +84,14 @@ void check_requirements(const program::Program& program, const program::Method& 
   const std::string operator_list = operators.empty() ? "" : list(operators, "call");
   if (concerns(backends, method.name)) {
     fail(ErrorKind::kBackendNotAvailable, method.name,
-         ": the program was lowered to a backend this runtime does not have:", list(backends, "partition"),
-         "\nThis runtime has: ", joined(delegates::backend_names()),
+         ": the program was lowered to a backend this runtime does not have: ", list(backends, "partition"),
+         ". This runtime has: ", joined(delegates::backend_names()),
          ". Export again with its partitioner, or with none.",
-         operators.empty() ? "" : "\nOperators that are missing too:", operator_list);
+         operators.empty() ? "" : " Operators that are missing too: ", operator_list);
   }
   if (concerns(operators, method.name)) {
     fail(ErrorKind::kOperatorNotFound, method.name,
-         ": the program calls operators this runtime does not have:", operator_list);
+         ": the program calls operators this runtime does not have: ", operator_list);
   }
 }
 
