@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "kernels/convert/convert.h"
 #include "kernels/transpose/pad.h"
 #include "ops/element.h"
 #include "ops/families.h"
@@ -18,7 +19,8 @@ void fill_with(Tensor& out, const Element& element) {
 }
 
 void fill_resized(OpContext& context, Sizes size, const Scalar& value, const char* what, Tensor& out) {
-  const Element element = element_of(value, out.dtype, what);
+  const Element element =
+      product(size) == 1 ? saturated_element_of(value, out.dtype, what) : element_of(value, out.dtype, what);
   context.resize(out, size);
   fill_with(out, element);
 }
@@ -80,7 +82,7 @@ void fill_tensor_in_place(OpContext& context, Tensor& self, const Tensor& value)
 void zero_in_place(OpContext&, Tensor& self) { fill_with(self, Element{}); }
 
 void scalar_tensor_out(OpContext& context, const Scalar& value, Tensor& out) {
-  const Element element = ops::element_of(value, out.dtype, "s");
+  const Element element = saturated_element_of(value, out.dtype, "s");
   context.resize(out, {});
   fill_with(out, element);
 }
@@ -131,6 +133,15 @@ void arange_out(OpContext& context, const Scalar& end, Tensor& out) {
   arange_start_out(context, Scalar(int64_t{0}), end, Scalar(int64_t{1}), out);
 }
 
+// The number once it has been an element of the dtype.
+double as_element(DType dtype, double value) {
+  require_convertible(DType::kFloat64, dtype, "out");
+  std::array<std::byte, 16> element;
+  kernels::convert_fn(DType::kFloat64, dtype)(&value, element.data(), 1);
+  kernels::convert_fn(dtype, DType::kFloat64)(element.data(), &value, 1);
+  return value;
+}
+
 double rounded_to(DType dtype, double value) {
   switch (dtype) {
     case DType::kFloat16:
@@ -151,12 +162,8 @@ void linspace_mapped(OpContext& context, double start, double end, int64_t steps
   context.resize(out, {steps});
   const DType dtype = out.dtype;
   const auto round = [dtype](double value) { return rounded_to(dtype, value); };
-  if (!is_floating(dtype)) {
-    start = std::trunc(start);
-    end = std::trunc(end);
-  }
-  start = round(start);
-  end = round(end);
+  start = as_element(dtype, start);
+  end = as_element(dtype, end);
   const double step = steps > 1 ? round(round(end - start) / round(static_cast<double>(steps - 1))) : 0;
   generate<double>(context, out, [&](int64_t i) {
     if (i < steps / 2 || steps == 1) return map(round(start + round(step * static_cast<double>(i))));

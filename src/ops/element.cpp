@@ -33,6 +33,10 @@ Element integer_element(const Scalar& value, DType dtype, const char* what) {
   return Element::of(static_cast<T>(number));
 }
 
+constexpr double kHalfMax = 65504;
+constexpr double kBFloat16Max = 0x1.fep127;
+constexpr double kFloatMax = std::numeric_limits<float>::max();
+
 template <class T>
 Element floating_element(const Scalar& value, DType dtype, const char* what, double highest) {
   const double number = value.to<double>();
@@ -67,22 +71,34 @@ Element element_of(const Scalar& value, DType dtype, const char* what) {
     case DType::kUInt64:
       return integer_element<uint64_t>(value, dtype, what);
     case DType::kFloat16:
-      return floating_element<Half>(value, dtype, what, 65504.0);
+      return floating_element<Half>(value, dtype, what, kHalfMax);
     case DType::kBFloat16:
-      return floating_element<BFloat16>(value, dtype, what, 0x1.fep127);
+      return floating_element<BFloat16>(value, dtype, what, kBFloat16Max);
     case DType::kFloat32:
-      return floating_element<float>(value, dtype, what, static_cast<double>(std::numeric_limits<float>::max()));
+      return floating_element<float>(value, dtype, what, kFloatMax);
     case DType::kFloat64:
       return Element::of(value.to<double>());
     case DType::kComplex32:  // a pair of halves with imaginary part 0
-      return floating_element<Half>(value, dtype, what, 65504.0);
+      return floating_element<Half>(value, dtype, what, kHalfMax);
     case DType::kComplex64:
-      return Element::of(std::complex<float>(static_cast<float>(value.to<double>())));
+      return floating_element<std::complex<float>>(value, dtype, what, kFloatMax);
     case DType::kComplex128:
       return Element::of(std::complex<double>(value.to<double>()));
     default:
       fail_execution(what, ": dtype ", dtype_name(dtype), " takes no numbers");
   }
+}
+
+Element saturated_element_of(const Scalar& value, DType dtype, const char* what) {
+  const double number = value.to<double>();
+  const double highest = dtype == DType::kFloat16    ? kHalfMax
+                         : dtype == DType::kBFloat16 ? kBFloat16Max
+                         : dtype == DType::kFloat32  ? kFloatMax
+                                                     : HUGE_VAL;
+  if (std::isfinite(number) && std::fabs(number) > highest) {
+    return element_of(Scalar(std::copysign(HUGE_VAL, number)), dtype, what);
+  }
+  return element_of(value, dtype, what);
 }
 
 }  // namespace enr::ops

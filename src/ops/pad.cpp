@@ -26,7 +26,8 @@ Shape padded_shape(const Tensor& self, Sizes pad, Shape& before, Shape& after) {
     before[d] = pad[2 * i];
     after[d] = pad[2 * i + 1];
     if (__builtin_add_overflow(shape[d], before[d], &shape[d]) ||
-        __builtin_add_overflow(shape[d], after[d], &shape[d]) || shape[d] < 0) {
+        __builtin_add_overflow(shape[d], after[d], &shape[d]) || shape[d] < 0 ||
+        -std::min<int64_t>(before[d], 0) - std::min<int64_t>(after[d], 0) > self.size(d)) {
       fail_execution("pad: ", pad, " does not fit shape ", self.sizes());
     }
   }
@@ -123,7 +124,6 @@ void pad_from_inside(OpContext& context, const Tensor& self, Sizes padding, Tens
     if (source == reflected && (before[d] >= self.size(d) || after[d] >= self.size(d))) {
       fail_execution("padding: expected less than the padded dim's size, got ", padding, " for shape ", self.sizes());
     }
-    if (shape[d] < 1) fail_execution("padding: ", padding, " leaves nothing of shape ", self.sizes());
   }
   context.resize(out, shape);
   if (out.numel() == 0) return;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/thread_pool.h"
+#include "kernels/convert/convert.h"
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/order.h"
@@ -200,7 +201,8 @@ void topk_values(OpContext& context, const Tensor& self, int64_t k, int64_t dim,
   if (k < 0 || k > lines.length) fail_execution("k: expected 0 to ", lines.length, ", got ", k);
   Shape shape(self.sizes());
   if (shape.rank != 0) shape[lines.dim] = k;
-  write_picked(context, self, lines, shape, self.rank == 0 ? std::min<int64_t>(k, 1) : k, largest, {&values, indices},
+  if (self.rank == 0) k = 1;
+  write_picked(context, self, lines, shape, k, largest, {&values, indices},
                [=](auto* entries, auto*, int64_t length) { return pick_top(entries, length, k, is_sorted); });
 }
 
@@ -275,9 +277,8 @@ void median_out(OpContext& context, const Tensor& self, Tensor& out) {
   context.resize(out, {});
   const int64_t count = self.numel();
   if (count == 0) {
-    const Scalar none = is_floating(out.dtype) ? Scalar(std::numeric_limits<double>::quiet_NaN()) : Scalar(int64_t{0});
-    const Element element = element_of(none, out.dtype, "self");
-    std::memcpy(out.data, element.bytes.data(), dtype_size(out.dtype));
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    kernels::convert_fn(DType::kFloat64, out.dtype)(&none, out.data, 1);
     return;
   }
   const LineSet lines{0, 1, count, 1};

@@ -204,6 +204,15 @@ void fill_complex(ConvertTable& table) {
   table.convert[kStoreF32][kStoreC64] = &real_complex<float>;
   table.convert[kStoreF64][kStoreC128] = &real_complex<double>;
   table.convert[kStoreC32][kStoreC64] = &pairs<&half_to_float>;
+  constexpr ConvertFn float_to_c128 =
+      &convert_through<double, &convert_numbers<float, double>, &real_complex<double>, 4, 16>;
+  table.convert[kStoreF16][kStoreC128] = &convert_through<float, &half_to_float, float_to_c128, 2, 16>;
+  table.convert[kStoreBF16][kStoreC128] = &convert_through<float, &bfloat16_to_float, float_to_c128, 2, 16>;
+  constexpr ConvertFn double_to_half = &convert_through<float, &convert_numbers<double, float>, &float_to_half, 8, 2>;
+  constexpr ConvertFn double_to_bfloat16 =
+      &convert_through<float, &convert_numbers<double, float>, &float_to_bfloat16, 8, 2>;
+  c128[kStoreF16] = &convert_through<double, &complex_real<double>, double_to_half, 16, 2>;
+  c128[kStoreBF16] = &convert_through<double, &complex_real<double>, double_to_bfloat16, 16, 2>;
 }
 
 ConvertTable make_table() {

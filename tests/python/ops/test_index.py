@@ -1,0 +1,135 @@
+"""Advanced indexing with any mix of None, masks and integers."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from builder import OptionalTensors
+from data_call import DTYPES, array, arrays, call, check, examples, refuses
+from hypothesis import given
+
+
+@st.composite
+def indices(draw, shape):
+    """A list of indices for the shape, and the key that means the same to numpy."""
+    items, key = [], []
+    dim = 0
+    common = draw(st.lists(st.integers(1, 3), max_size=2))
+    while dim < len(shape) and (not items or draw(st.booleans())):
+        has_arrays = any(isinstance(k, np.ndarray) for k in key)
+        kind = draw(st.sampled_from(["none", "ints"] if has_arrays else ["none", "mask", "ints"]))
+        if kind == "none" or (kind == "ints" and shape[dim] == 0):
+            items.append(None)
+            key.append(slice(None))
+            dim += 1
+        elif kind == "mask":
+            dims = draw(st.integers(1, min(2, len(shape) - dim)))
+            mask = np.random.default_rng(draw(st.integers(0, 99))).random(shape[dim : dim + dims]) < 0.5
+            items.append(mask)
+            key.append(mask)
+            common = [int(mask.sum())] if draw(st.booleans()) else [1]
+            dim += dims
+        else:
+            size = shape[dim]
+            sizes = [1 if draw(st.booleans()) else n for n in common][draw(st.integers(0, len(common))) :]
+            ints = np.random.default_rng(draw(st.integers(0, 99))).integers(-size, size, sizes)
+            ints = np.asarray(ints, draw(st.sampled_from([np.int32, np.int64])))
+            items.append(ints)
+            key.append(ints)
+            dim += 1
+    return items, tuple(key)
+
+
+def is_consistent(x, key):
+    try:
+        x[key]
+    except IndexError:
+        return False
+    return any(isinstance(k, np.ndarray) for k in key)
+
+
+@examples
+@given(st.data(), arrays(min_dims=1))
+def test_index(data, x):
+    items, key = data.draw(indices(x.shape))
+    if is_consistent(x, key):
+        check(data, "aten::index.Tensor_out", x, OptionalTensors(items), expected=x[key])
+
+
+@examples
+@given(st.data(), arrays(min_dims=1), st.booleans())
+def test_index_put(data, x, accumulate):
+    items, key = data.draw(indices(x.shape))
+    if not is_consistent(x, key):
+        return
+    expected = x.copy()
+    # One value for all where they are stored, so that repeated indices do not matter.
+    values = array(x.dtype, x[key].shape if accumulate else (), 3)
+    if accumulate:
+        np.add.at(expected, key, values)
+    else:
+        expected[key] = values
+    arguments = (x, OptionalTensors(items), values, accumulate)
+    tolerance = 0.05 if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else 0
+    check(data, "aten::index_put.out", *arguments, expected=expected, tolerance=tolerance)
+    check(data, "aten::index_put_", *arguments, expected=expected, in_place=True, tolerance=tolerance)
+
+
+@examples
+@given(st.data(), arrays(min_dims=2, max_dims=3))
+def test_values_broadcast(data, x):
+    if 0 in x.shape:
+        return
+    rows = np.arange(x.shape[0])[::-1].copy()
+    values = array(x.dtype, x.shape[-1:], 3)
+    expected = np.broadcast_to(values, x.shape)
+    check(data, "aten::index_put.out", x, OptionalTensors([rows]), values, False, expected=expected)
+
+
+def test_the_last_of_repeated_indices_stays():
+    x = np.zeros(3, np.float32)
+    index, values = np.array([1, 1, -2]), np.array([5, 6, 7], np.float32)
+    (got,) = call("aten::index_put.out", x, OptionalTensors([index]), values, False, outs=[x])
+    assert got.tolist() == [0, 7, 0]
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "b"])
+def test_large(dtype):
+    x = array(dtype, (300, 70, 9))
+    rows = np.random.default_rng(0).integers(-300, 300, 5000)
+    (got,) = call("aten::index.Tensor_out", x, OptionalTensors([rows]), outs=[x[rows]])
+    np.testing.assert_array_equal(got, x[rows])
+    columns = rows[:400] % 70
+    (got,) = call("aten::index.Tensor_out", x, OptionalTensors([None, columns]), outs=[x[:, columns]])
+    np.testing.assert_array_equal(got, x[:, columns])
+
+
+def test_refusals():
+    x = np.zeros((2, 3), np.float32)
+    index = "aten::index.Tensor_out"
+    refuses(index, x, OptionalTensors([None, np.array([3])]), outs=[x], match="indices: 3 in item 1 is out of range")
+    refuses(index, x, OptionalTensors([np.array([-3])]), outs=[x], match="indices: -3 in item 0 is out of range")
+    refuses(index, x, OptionalTensors([np.ones(3, bool)]), outs=[x], match="indices: mask 0 of shape .3. does not")
+    refuses(index, x, OptionalTensors([np.array([0.0])]), outs=[x], match="indices: expected int64, int32, bool")
+    too_many = OptionalTensors([np.array([0])] * 3)
+    refuses(index, x, too_many, outs=[x], match="indices: too many")
+    apart = OptionalTensors([np.array([0, 1]), np.array([0, 1, 2])])
+    refuses(index, x, apart, outs=[x], match="indices: shapes .* do not broadcast")
+    one = OptionalTensors([np.array([0])])
+    refuses("aten::index_put.out", x, one, np.zeros(2, np.float32), False, outs=[x], match="values: shape")
+    refuses("aten::index_put.out", x, one, np.zeros(3), False, outs=[x], match="values: expected dtype float32")
+
+
+def test_a_refused_put_changes_nothing():
+    from builder import ProgramBuilder
+
+    import executorch_numpy_runtime as en
+
+    program = ProgramBuilder()
+    state = program.buffer(np.arange(3, dtype=np.float32), name="state")
+    index = program.input(np.int64, (2,))
+    program.call("aten::index_put_", state, OptionalTensors([index]), program.constant(np.float32(9)), False, state)
+    program.output(state)
+    method = en.Runtime.get().load_program(program.build()).load_method("forward")
+    with pytest.raises(en.ExecutionError, match="indices: 3 in item 0 is out of range"):
+        method([np.array([0, 3])])
+    assert method([np.array([1, 1])])[0].tolist() == [0, 9, 2]

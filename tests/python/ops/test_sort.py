@@ -1,0 +1,122 @@
+"""Order along a dim."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from data_call import FLOATS, REALS, array, arrays, call, check, examples, refuses
+from hypothesis import given
+
+
+def with_specials(x):
+    """NaN, infinities and zeros of both signs among floats."""
+    if x.dtype.kind in "iub":
+        return x
+    x = x.copy()
+    specials = [np.nan, np.inf, -np.inf, -0.0, 0.0, np.nan]
+    flat = x.reshape(-1)
+    flat[::3] = np.resize(np.array(specials, np.float32).astype(x.dtype), len(flat[::3]))
+    return x
+
+
+def stable_order(x, dim, descending):
+    """NaN is above everything; equal values keep their order."""
+    wide = x.astype(np.float64) if x.dtype.kind not in "iu" else x
+    if not descending:
+        return np.argsort(wide, dim, kind="stable")
+    return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(wide, dim), dim, kind="stable"), dim)
+
+
+@examples
+@given(st.data(), arrays(REALS, min_dims=1, max_dims=3), st.booleans(), st.booleans())
+def test_sort(data, x, descending, special):
+    x = with_specials(x) if special else x
+    dim = data.draw(st.integers(0, x.ndim - 1))
+    order = stable_order(x, dim, descending)
+    expected = (np.take_along_axis(x, order, dim), order)
+    check(data, "aten::sort.values", x, dim - x.ndim, descending, expected=expected)
+    check(data, "aten::sort.values_stable", x, True, dim, descending, expected=expected)
+    check(data, "aten::argsort.stable_out", x, True, dim, descending, expected=order)
+
+
+@pytest.mark.parametrize("dtype", REALS)
+@pytest.mark.parametrize("descending", [False, True])
+def test_long_lines(dtype, descending):
+    x = with_specials(np.random.default_rng(0).normal(0, 50, (3, 3000)).astype(np.float32).astype(dtype)) if (
+        dtype in FLOATS
+    ) else array(dtype, (3, 3000))  # fmt: skip
+    order = stable_order(x, 1, descending)
+    values, indices = call("aten::sort.values_stable", x, True, 1, descending, outs=[x, order])
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
+@examples
+@given(st.data(), arrays(REALS, min_dims=1, max_dims=3, max_side=9), st.booleans(), st.booleans())
+def test_topk(data, x, largest, special):
+    x = with_specials(x) if special else x
+    dim = data.draw(st.integers(0, x.ndim - 1))
+    k = data.draw(st.integers(0, x.shape[dim]))
+    order = stable_order(x, dim, largest)
+    top = np.take_along_axis(x, order, dim)[(slice(None),) * dim + (slice(0, k),)]
+    values, indices = call("aten::topk.values", x, k, dim, largest, True, outs=[top, np.empty(top.shape, np.int64)])
+    np.testing.assert_array_equal(values, top)
+    np.testing.assert_array_equal(np.take_along_axis(x, indices, dim), top)
+
+
+@examples
+@given(st.data(), arrays(REALS[:12], min_dims=1, max_dims=3, max_side=9), st.booleans(), st.booleans())
+def test_middle_values(data, x, keepdim, special):
+    x = with_specials(x) if special else x
+    dim = data.draw(st.integers(0, x.ndim - 1))
+    if x.shape[dim] == 0:
+        return
+
+    def pick(place):
+        ordered = np.take_along_axis(x, stable_order(x, dim, False), dim)
+        return np.take_along_axis(ordered, np.expand_dims(place, dim), dim)
+
+    counts = x.shape[dim] - np.isnan(x.astype(np.float64)).sum(dim)
+    last = np.full(counts.shape, x.shape[dim] - 1)
+    median = np.where(counts <= last, last, (x.shape[dim] - 1) // 2)
+    k = data.draw(st.integers(1, x.shape[dim]))
+    for operator, args, place in [
+        ("aten::median.dim_values", (dim, keepdim), median),
+        ("aten::nanmedian.dim_values", (dim, keepdim), np.maximum(counts - 1, 0) // 2),
+        ("aten::kthvalue.values", (k, dim, keepdim), np.full(counts.shape, k - 1)),
+    ]:
+        expected = pick(place)
+        planned = expected if keepdim else expected.squeeze(dim)
+        values, indices = call(operator, x, *args, outs=[planned, np.empty(planned.shape, np.int64)])
+        np.testing.assert_array_equal(values, planned)
+        found = np.take_along_axis(x, indices if keepdim else np.expand_dims(indices, dim), dim)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", REALS[:12])
+def test_median_of_all(dtype):
+    x = array(dtype, (3, 6))
+    (got,) = call("aten::median.out", x, outs=[np.empty((), dtype)])
+    assert got == np.sort(x.ravel())[8]
+
+
+@examples
+@given(arrays(REALS[4:12], min_dims=1, max_dims=1, max_side=12))
+def test_mode(x):
+    if x.size == 0:
+        return
+    x = x % np.array(3, x.dtype)
+    values, counts = np.unique(x, return_counts=True)
+    best = values[counts.argmax()]
+    value, index = call("aten::mode.values", x, 0, False, outs=[np.empty((), x.dtype), np.empty((), np.int64)])
+    assert value == best
+    assert index == np.flatnonzero(x == best)[-1]
+
+
+def test_refusals():
+    x, i = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.int64)
+    refuses("aten::sort.values", x, 2, False, outs=[x, i], match="dim: 2 is out of range for rank 2")
+    refuses("aten::topk.values", x, 4, 1, True, True, outs=[x, i], match="k: expected 0 to 3, got 4")
+    refuses("aten::kthvalue.values", x, 0, 1, True, outs=[x, i], match="k: expected 1 to 3, got 0")
+    refuses("aten::sort.values", x, 1, False, outs=[x, i.astype(np.int32)], match="indices: expected dtype int64")
+    z = x.astype(np.complex64)
+    refuses("aten::sort.values", z, 1, False, outs=[z, i], match="self: dtype complex64 is not supported")
