@@ -10,6 +10,7 @@ const OperatorTable& operator_table() {
     ops::register_convolution(built);
     ops::register_pooling(built);
     ops::register_resample(built);
+    ops::register_quantized(built);
     ops::register_copy(built);
     ops::register_reshape(built);
     ops::register_slice(built);
