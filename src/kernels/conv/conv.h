@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "kernels/gemm/gemm.h"
 
@@ -47,7 +48,8 @@ struct DirectPlan {
   size_t panel_pieces = 1;
   size_t depth_pieces = 1;  // of the kernel's rows
   size_t lanes = 1;
-  size_t lane_floats = 0;  // scratch of each lane
+  size_t band_floats = 0;  // scratch of each lane: the band, then the windows
+  size_t lane_floats = 0;
 };
 
 // See winograd.h.
@@ -86,6 +88,7 @@ class ConvPlan {
 
  private:
   ConvShape shape_;
+  ConvShape running_;  // shape_ with its pixel strides, an upright one-dimensional convolution laid down
   ConvWeights weights_ = ConvWeights::kGemm;
   DirectPlan direct_;
   WinogradPlan winograd_;
@@ -113,18 +116,25 @@ class ConvTransposePlan {
  public:
   // Throws (fail_execution) where the shape is inconsistent.
   explicit ConvTransposePlan(const ConvTransposeShape& shape);
+  ~ConvTransposePlan();
+  ConvTransposePlan(ConvTransposePlan&&) noexcept;
+  ConvTransposePlan& operator=(ConvTransposePlan&&) noexcept;
 
   const ConvTransposeShape& shape() const noexcept { return shape_; }
   // weights: [output_channels, kernel_height, kernel_width, input_channels / groups]; packed does not depend on the
-  // input's size.
-  size_t packed_bytes() const noexcept;
-  void pack(const float* weights, const float* bias, void* packed) const noexcept;
+  // input's size. pack may throw std::bad_alloc.
+  size_t packed_bytes() const noexcept { return packed_bytes_; }
+  void pack(const float* weights, const float* bias, void* packed) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   void run(const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
            void* workspace) const noexcept;
 
  private:
+  struct Phase;
+
   ConvTransposeShape shape_;
+  std::vector<Phase> phases_;
+  size_t packed_bytes_ = 0;
   size_t workspace_bytes_ = 0;
 };
 

@@ -62,9 +62,9 @@ Range kernel_rows(const ConvShape& s, size_t y) noexcept {
   return {static_cast<size_t>(begin), static_cast<size_t>(std::max(begin, end))};
 }
 
-Source source_of(const ConvShape& s, const float* input, const Area& area) noexcept {
-  return {input + area.image * s.input_height * s.input_width * s.input_pixel_stride + area.group * group_inputs(s),
-          s.input_width * s.input_pixel_stride, s.input_pixel_stride};
+Source source_of(const ConvShape& s, const PixelGrid& from, const float* input, const Area& area) noexcept {
+  return {input + (from.first + area.image * from.images) * s.input_pixel_stride + area.group * group_inputs(s),
+          from.rows * s.input_pixel_stride, s.input_pixel_stride};
 }
 
 // Copies what the area's windows see, zeros beside the input included, and tells where it now lies.
@@ -125,27 +125,28 @@ void copy_windows(const ConvShape& s, const Source& from, const Area& area, floa
 }
 
 // The parts of a tile that stay the same for an area and a piece of the depth.
-GemmTile first_tile(const ConvShape& s, const Source& source, const GemmEpilogue& epilogue, bool is_first,
-                    bool is_last) noexcept {
+GemmTile first_tile(const ConvShape& s, const Source& source, const PixelGrid& to, const GemmEpilogue& epilogue,
+                    bool is_first, bool is_last) noexcept {
   GemmTile tile = {};
   tile.a_stride = s.stride_width * source.pixel_stride;
-  tile.c_stride = s.output_pixel_stride;
+  tile.c_stride = to.columns * s.output_pixel_stride;
   tile.min = is_last ? epilogue.min : -std::numeric_limits<float>::infinity();
   tile.max = is_last ? epilogue.max : std::numeric_limits<float>::infinity();
   tile.addend_scale = is_first ? epilogue.residual_scale : 1.0f;
-  tile.addend_stride = is_first ? epilogue.residual_stride : s.output_pixel_stride;
+  tile.addend_stride = is_first ? to.columns * epilogue.residual_stride : tile.c_stride;
   return tile;
 }
 
 // All windows of the area over the kernel's rows of `depth`.
-void multiply_windows(const ConvShape& s, const Source& source, const Area& area, const Panels& panels,
-                      const float* weights, float* output, const GemmEpilogue& epilogue, const Range& depth) noexcept {
+void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid& to, const Area& area,
+                      const Panels& panels, const float* weights, float* output, const GemmEpilogue& epilogue,
+                      const Range& depth) noexcept {
   const GemmKernels& kernels = gemm_kernels();
-  const size_t channels = group_inputs(s), width = s.output_width(), height = s.output_height();
+  const size_t channels = group_inputs(s);
   const bool whole_rows = s.dilation_width == 1 && source.pixel_stride == channels;
   const size_t row_pieces = whole_rows ? 1 : s.kernel_width;
   const bool is_first = depth.begin == 0, is_last = depth.end == s.kernel_height;
-  GemmTile tile = first_tile(s, source, epilogue, is_first, is_last);
+  GemmTile tile = first_tile(s, source, to, epilogue, is_first, is_last);
   tile.k = whole_rows ? s.kernel_width * channels : channels;
   const float* taps[kMaxTaps];
   tile.a = taps;
@@ -166,7 +167,8 @@ void multiply_windows(const ConvShape& s, const Source& source, const Area& area
       tile.b = panel_weights + (1 + first_row * s.kernel_width * channels) * panel_width;
       for (size_t i = 0; i < tiles; ++i) {
         const Range part = part_of(columns, tiles, i);
-        const size_t x = area.x + part.begin, pixel = (area.image * height + y) * width + x;
+        const size_t x = area.x + part.begin;
+        const size_t pixel = to.first + area.image * to.images + y * to.rows + x * to.columns;
         const auto in_x = static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
         const auto in_y = static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
         size_t tap = 0;
@@ -188,50 +190,70 @@ void multiply_windows(const ConvShape& s, const Source& source, const Area& area
   }
 }
 
-void activate(const ConvShape& s, const Area& area, const Panels& panels, float* output,
+void activate(const ConvShape& s, const PixelGrid& to, const Area& area, const Panels& panels, float* output,
               const GemmEpilogue& epilogue) noexcept {
   if (epilogue.activation == nullptr) return;
-  const size_t width = s.output_width(), first = area.panel * panels.width;
+  const size_t first = area.panel * panels.width;
   const size_t count = std::min(area.panel_end * panels.width, panels.n) - first;
   for (size_t y = area.y; y < area.y_end; ++y) {
     for (size_t x = area.x; x < area.x_end; ++x) {
-      const size_t pixel = (area.image * s.output_height() + y) * width + x;
+      const size_t pixel = to.first + area.image * to.images + y * to.rows + x * to.columns;
       epilogue.activation(output + pixel * s.output_pixel_stride + area.group * group_outputs(s) + first, count,
                           epilogue.activation_context);
     }
   }
 }
 
-// A product over copied windows. The area spans whole rows, so its output pixels follow one another.
-void multiply_copies(const ConvShape& s, const Area& area, const Panels& panels, const float* windows,
-                     const float* weights, float* output, const GemmEpilogue& epilogue) noexcept {
-  const size_t pixel = (area.image * s.output_height() + area.y) * s.output_width();
-  const size_t first = area.group * group_outputs(s);
-  const size_t rows = (area.y_end - area.y) * s.output_width();
-  const Product product = {
-      rows, windows, panels.k, weights, output + pixel * s.output_pixel_stride + first, s.output_pixel_stride};
-  GemmEpilogue moved = epilogue;
-  if (moved.residual != nullptr) moved.residual += pixel * moved.residual_stride + first;
-  compute_block(product, panels, moved, 0, rows, area.panel, area.panel_end);
+// Products over copied windows: one where the area's output pixels are evenly apart, else one for each row. The area
+// spans whole rows.
+void multiply_copies(const ConvShape& s, const PixelGrid& to, const Area& area, const Panels& panels,
+                     const float* windows, const float* weights, float* output, const GemmEpilogue& epilogue) noexcept {
+  const size_t width = area.x_end, first = area.group * group_outputs(s);
+  const bool is_even = to.rows == width * to.columns;
+  const size_t step = is_even ? area.y_end - area.y : 1;
+  for (size_t y = area.y; y < area.y_end; y += step, windows += step * width * panels.k) {
+    const size_t pixel = to.first + area.image * to.images + y * to.rows;
+    const Product product = {step * width,
+                             windows,
+                             panels.k,
+                             weights,
+                             output + pixel * s.output_pixel_stride + first,
+                             to.columns * s.output_pixel_stride};
+    GemmEpilogue moved = epilogue;
+    if (moved.residual != nullptr) moved.residual += pixel * moved.residual_stride + first;
+    moved.residual_stride *= to.columns;
+    compute_block(product, panels, moved, 0, product.m, area.panel, area.panel_end);
+  }
 }
 
-void run_area(const ConvShape& s, const DirectPlan& plan, const Area& area, const float* input, const float* packed,
-              float* output, const GemmEpilogue& epilogue, float* scratch) noexcept {
+struct Call {
+  const ConvShape& s;
+  const DirectPlan& plan;
+  const PixelGrid& from;
+  const PixelGrid& to;
+  const float* input;
+  const float* packed;
+  float* output;
+  const GemmEpilogue& epilogue;
+};
+
+void run_area(const Call& call, const Area& area, float* scratch) noexcept {
+  const ConvShape& s = call.s;
   const Panels panels = panels_of(s);
-  const float* weights = packed + area.group * group_floats(panels);
-  Source source = source_of(s, input, area);
-  if (plan.copies_band) source = copy_band(s, source, area, scratch);
-  if (plan.copies_windows) {
-    float* windows = scratch + plan.lane_floats - plan.band_rows * s.output_width() * panels.k;
+  const float* weights = call.packed + area.group * group_floats(panels);
+  Source source = source_of(s, call.from, call.input, area);
+  if (call.plan.copies_band) source = copy_band(s, source, area, scratch);
+  if (call.plan.copies_windows) {
+    float* windows = scratch + call.plan.band_floats;
     copy_windows(s, source, area, windows);
-    multiply_copies(s, area, panels, windows, weights, output, epilogue);
+    multiply_copies(s, call.to, area, panels, windows, weights, call.output, call.epilogue);
     return;
   }
-  for (size_t i = 0; i < plan.depth_pieces; ++i) {
-    multiply_windows(s, source, area, panels, weights, output, epilogue,
-                     part_of(s.kernel_height, plan.depth_pieces, i));
+  for (size_t i = 0; i < call.plan.depth_pieces; ++i) {
+    multiply_windows(s, source, call.to, area, panels, weights, call.output, call.epilogue,
+                     part_of(s.kernel_height, call.plan.depth_pieces, i));
   }
-  activate(s, area, panels, output, epilogue);
+  activate(s, call.to, area, panels, call.output, call.epilogue);
 }
 
 void run_pointwise(const ConvShape& s, const float* input, const float* packed, float* output,
@@ -271,9 +293,20 @@ void plan_bands(const ConvShape& s, DirectPlan& plan) noexcept {
 
 }  // namespace
 
-DirectPlan plan_direct(const ConvShape& s) noexcept {
+PixelGrid input_grid(const ConvShape& s) noexcept { return {0, s.input_height * s.input_width, s.input_width, 1}; }
+
+PixelGrid output_grid(const ConvShape& s) noexcept {
+  return {0, s.output_height() * s.output_width(), s.output_width(), 1};
+}
+
+DirectPlan plan_direct(const ConvShape& s, const PixelGrid& from, const PixelGrid& to) noexcept {
   DirectPlan plan;
-  plan.is_pointwise = s.kernel_height == 1 && s.kernel_width == 1 && s.stride_height == 1 && s.stride_width == 1 &&
+  const auto is_plain = [](const PixelGrid& grid, size_t height, size_t width) {
+    return grid.first == 0 && grid.columns == 1 && grid.rows == width && grid.images == height * width;
+  };
+  plan.is_pointwise = is_plain(from, s.input_height, s.input_width) &&
+                      is_plain(to, s.output_height(), s.output_width()) && s.kernel_height == 1 &&
+                      s.kernel_width == 1 && s.stride_height == 1 && s.stride_width == 1 &&
                       s.pad_top + s.pad_left + s.pad_bottom + s.pad_right == 0;
   const size_t height = s.output_height(), width = s.output_width();
   if (plan.is_pointwise || s.batch * height * width * s.output_channels == 0) return plan;
@@ -301,7 +334,8 @@ DirectPlan plan_direct(const ConvShape& s) noexcept {
   plan.lanes = std::min(threads, bands() * plan.panel_pieces);
   const size_t in_rows = reach(plan.band_rows, s.stride_height, s.kernel_height, s.dilation_height);
   const size_t in_columns = reach(plan.band_columns, s.stride_width, s.kernel_width, s.dilation_width);
-  if (plan.copies_band) plan.lane_floats = ceil_divide(in_rows * in_columns * group_inputs(s), 16) * 16;
+  if (plan.copies_band) plan.band_floats = ceil_divide(in_rows * in_columns * group_inputs(s), 16) * 16;
+  plan.lane_floats = plan.band_floats;
   if (plan.copies_windows) plan.lane_floats += ceil_divide(plan.band_rows * width * panels.k, 16) * 16;
   return plan;
 }
@@ -319,14 +353,16 @@ void pack_direct(const ConvShape& s, const float* weights, const float* bias, vo
   }
 }
 
-void run_direct(const ConvShape& s, const DirectPlan& plan, const float* input, const void* packed, float* output,
-                const GemmEpilogue& epilogue, float* workspace) noexcept {
+void run_direct(const ConvShape& s, const DirectPlan& plan, const PixelGrid& from, const PixelGrid& to,
+                const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
+                float* workspace) noexcept {
   const auto* weights = static_cast<const float*>(packed);
   const size_t height = s.output_height(), width = s.output_width();
   if (s.batch == 0 || height == 0 || width == 0 || s.output_channels == 0) return;
   if (plan.is_pointwise) return run_pointwise(s, input, weights, output, epilogue);
   const size_t rows = ceil_divide(height, plan.band_rows), columns = ceil_divide(width, plan.band_columns);
   const Panels panels = panels_of(s);
+  const Call call = {s, plan, from, to, input, weights, output, epilogue};
   for_each_in_lanes(s.batch * s.groups * rows * columns * plan.panel_pieces, plan.lanes, [&](size_t i, size_t lane) {
     const Range piece = part_of(panels.count, plan.panel_pieces, i % plan.panel_pieces);
     i /= plan.panel_pieces;
@@ -340,7 +376,7 @@ void run_direct(const ConvShape& s, const DirectPlan& plan, const float* input, 
     area.y_end = std::min(area.y + plan.band_rows, height);
     area.group = i / rows % s.groups;
     area.image = i / rows / s.groups;
-    run_area(s, plan, area, input, weights, output, epilogue, workspace + lane * plan.lane_floats);
+    run_area(call, area, workspace + lane * plan.lane_floats);
   });
 }
 

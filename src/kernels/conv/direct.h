@@ -10,12 +10,23 @@
 
 namespace enr::kernels {
 
-// shape: with its pixel strides filled in.
-DirectPlan plan_direct(const ConvShape& shape) noexcept;
+// Where the pixels of a batch of images are, in pixels: (image, y, x) is first + image * images + y * rows + x *
+// columns.
+struct PixelGrid {
+  size_t first, images, rows, columns;
+};
+
+// The grids of a plain convolution: images that follow one another.
+PixelGrid input_grid(const ConvShape& shape) noexcept;
+PixelGrid output_grid(const ConvShape& shape) noexcept;
+
+// shape: with its pixel strides filled in. The input grid's columns are 1.
+DirectPlan plan_direct(const ConvShape& shape, const PixelGrid& from, const PixelGrid& to) noexcept;
 
 size_t direct_packed_bytes(const ConvShape& shape) noexcept;
 void pack_direct(const ConvShape& shape, const float* weights, const float* bias, void* packed) noexcept;
-void run_direct(const ConvShape& shape, const DirectPlan& plan, const float* input, const void* packed, float* output,
-                const GemmEpilogue& epilogue, float* workspace) noexcept;
+void run_direct(const ConvShape& shape, const DirectPlan& plan, const PixelGrid& from, const PixelGrid& to,
+                const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
+                float* workspace) noexcept;
 
 }  // namespace enr::kernels
