@@ -8,7 +8,8 @@ namespace enr::kernels::ENR_ISA {
 namespace {
 
 template <size_t kStride>
-void copy_phases(const float* input, size_t width, size_t pad_left, size_t stride, size_t phase_width, float* row) {
+void copy_phases(const float* input, size_t width, size_t pad_left, size_t any_stride, size_t phase_width, float* row) {
+  const size_t stride = kStride != 0 ? kStride : any_stride;
   for (size_t first = 0; first < stride && first < width; ++first) {
     const size_t column = pad_left + first;
     float* to = row + column % stride * phase_width + column / stride;
