@@ -6,6 +6,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/depthwise/depthwise.h"
+#include "kernels/depthwise/depthwise_nchw.h"
 #include "kernels/transpose/layout.h"
 #include "ops/convolution.h"
 #include "ops/families.h"
@@ -269,8 +270,26 @@ void for_each_depth_tap(const ConvolutionArguments& a, const Body& body) {
   }
 }
 
+// Planes as they are, where that beats the way through NHWC; false elsewhere.
+bool convolve_planes(OpContext& context, const ConvolutionArguments& a, const Tensor& input, const Tensor& weight,
+                     const Tensor* bias, Tensor& out) {
+  if (route_of(a) != Route::kDepthwise || a.input[0] * a.kernel[0] * a.output[0] != 1) return false;
+  const kernels::DepthwiseShape shape = depthwise_shape(a);
+  if (!input.is_contiguous() || !out.is_contiguous() || !kernels::prefers_depthwise_nchw(shape)) return false;
+  RowMajorOut result(context, out, DType::kFloat32);
+  const bool aliased = overlaps(out, input) || overlaps(out, weight) || (bias != nullptr && overlaps(out, *bias));
+  auto* to = aliased ? context.scratch_of<float>(count(out.numel())) : result.as<float>();
+  kernels::depthwise_nchw(shape, row_major_as<float>(context, weight),
+                          bias == nullptr ? nullptr : row_major_as<float>(context, *bias),
+                          row_major_as<float>(context, input), to);
+  if (aliased) std::copy_n(to, out.numel(), result.as<float>());
+  result.commit();
+  return true;
+}
+
 void convolve_float(OpContext& context, const ConvolutionArguments& a, const Tensor& input, const Tensor& weight,
                     const Tensor* bias, Tensor& out) {
+  if (convolve_planes(context, a, input, weight, bias, out)) return;
   Filters filters(context, a, route_of(a), weight, bias);
   const float* planes = depth_planes(context, a, input);
   const bool direct = is_channels_last(out) && !overlaps(out, input);
