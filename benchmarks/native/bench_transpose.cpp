@@ -12,6 +12,7 @@
 #include "base/aligned_buffer.h"
 #include "base/cpu_info.h"
 #include "base/thread_pool.h"
+#include "kernels/transpose/concat.h"
 #include "kernels/transpose/gather.h"
 #include "kernels/transpose/layout.h"
 #include "kernels/transpose/pad.h"
@@ -90,6 +91,18 @@ int main() {
     const float zero = 0;
     pad_constant(out, in, image, Shape{0, 0, 1, 1}, Shape{0, 0, 1, 1}, &zero, 4);
   });
+  report("pad 1 around an NHWC image", image_bytes, [&](void* out, const void* in) {
+    const float zero = 0;
+    pad_constant(out, in, Shape{1, 112, 112, 32}, Shape{0, 1, 1, 0}, Shape{0, 1, 1, 0}, &zero, 4);
+  });
+  for (const size_t row : {12, 64, 128, 512}) {
+    report("concat of 2 x 4096 rows of " + std::to_string(row) + " bytes", 2 * 4096 * row,
+           [&](void* out, const void* in) {
+             const ConcatSource parts[] = {{in, row}, {static_cast<const char*>(in) + 4096 * row, row}};
+             concat(out, parts, 4096);
+           });
+  }
+  report_permute("4096 runs of 3, crosswise", {64, 64, 3}, {1, 0, 2}, 4);
   report("expand a column 32x112x112", image_bytes, [&](void* out, const void* in) {
     strided_copy_to_contiguous(out, in, Shape{448, 4, 0}, Shape{32, 112, 112}, 4);
   });

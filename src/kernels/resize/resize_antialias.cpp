@@ -11,6 +11,8 @@ namespace enr::kernels {
 
 namespace {
 
+constexpr size_t kChunk = 256;  // output columns whose sums are kept at once
+
 // The triangle filter's taps of every output position of one axis: `begin` is the first input position, the weights lie
 // `width` apart and add to one.
 template <class Real>
@@ -70,13 +72,20 @@ void resize_bilinear_antialias_nchw(const ResizeShape& s, bool align_corners, co
       const size_t y = line % s.output_height;
       const Real* in = narrowed.data() + (line / s.output_height * s.input_height + rows.begin[y]) * s.output_width;
       T* out = output + line * s.output_width;
-      for (size_t x = 0; x < s.output_width; ++x) {
-        Real sum{0};
-        for (size_t j = 0; j < rows.count[y]; ++j) sum += rows.weights[y * rows.width + j] * in[j * s.output_width + x];
-        if constexpr (std::is_integral_v<T>) {
-          out[x] = static_cast<T>(std::clamp(std::nearbyint(sum), Real{0}, Real{255}));
-        } else {
-          out[x] = sum;
+      for (size_t x = 0; x < s.output_width; x += kChunk) {
+        const size_t width = std::min(kChunk, s.output_width - x);
+        Real sum[kChunk] = {};
+        for (size_t j = 0; j < rows.count[y]; ++j) {
+          const Real weight = rows.weights[y * rows.width + j];
+          const Real* from = in + j * s.output_width + x;
+          for (size_t i = 0; i < width; ++i) sum[i] += weight * from[i];
+        }
+        for (size_t i = 0; i < width; ++i) {
+          if constexpr (std::is_integral_v<T>) {
+            out[x + i] = static_cast<T>(std::clamp(std::nearbyint(sum[i]), Real{0}, Real{255}));
+          } else {
+            out[x + i] = sum[i];
+          }
         }
       }
     }

@@ -94,10 +94,26 @@ void pad_constant(void* out, const void* in, std::span<const int64_t> in_sizes, 
   while (first + 1 < in_sizes.size() && before[first] == 0 && after[first] == 0) images *= in_sizes[first++];
   const int64_t image_in = padding.in_bytes[first] * in_sizes[first];
   const int64_t image_out = out_bytes / images;
-  parallel_copy(static_cast<size_t>(images), static_cast<size_t>(image_out), [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const auto image = static_cast<int64_t>(i);
-      padding.run(static_cast<char*>(out) + image * image_out, static_cast<const char*>(in) + image * image_in, first);
+  char* to = static_cast<char*>(out);
+  const char* from = static_cast<const char*>(in);
+  if (padding.is_copy_inside(first)) {
+    parallel_copy(static_cast<size_t>(images), static_cast<size_t>(image_out), [&](size_t begin, size_t end) {
+      for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
+        padding.run(to + i * image_out, from + i * image_in, first);
+      }
+    });
+    return;
+  }
+  // So are the rows of the first padded dimension.
+  const int64_t row_out = padding.out_bytes[first], rows = image_out / row_out;
+  parallel_copy(static_cast<size_t>(images * rows), static_cast<size_t>(row_out), [&](size_t begin, size_t end) {
+    for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
+      const int64_t row = i % rows - before[first];
+      if (row < 0 || row >= in_sizes[first]) {
+        padding.fill_bytes(to + i * row_out, row_out);
+      } else {
+        padding.run(to + i * row_out, from + i / rows * image_in + row * padding.in_bytes[first], first + 1);
+      }
     }
   });
 }

@@ -57,8 +57,11 @@ void simplify(Box& box) noexcept {
       dim.in_stride = -dim.in_stride;
     }
   }
-  std::stable_sort(box.dims.begin(), box.dims.begin() + box.rank,
-                   [](const Dim& a, const Dim& b) { return a.out_stride > b.out_stride; });
+  for (size_t i = 1; i < box.rank; ++i) {  // a handful of dimensions: no sort that may allocate
+    for (size_t d = i; d != 0 && box.dims[d].out_stride > box.dims[d - 1].out_stride; --d) {
+      std::swap(box.dims[d], box.dims[d - 1]);
+    }
+  }
   for (size_t d = box.rank; d-- > 1;) {
     Dim& outer = box.dims[d - 1];
     const Dim& inner = box.dims[d];
@@ -120,7 +123,11 @@ void copy_box(const Box& box, const Inner& inner) noexcept {
   const char* in = box.in;
   const Dim last = box.dims[box.rank - 1];
   for (;;) {
-    for (int64_t i = 0; i < last.size; ++i) {
+    if (inner.kind == Inner::kRun) {
+      transpose_kernels().copy_rows(out, last.out_stride, in, last.in_stride, inner.run_bytes,
+                                    static_cast<size_t>(last.size));
+    }
+    for (int64_t i = 0; i < last.size && inner.kind != Inner::kRun; ++i) {
       copy_inner(inner, out + i * last.out_stride, in + i * last.in_stride);
     }
     size_t d = box.rank - 1;

@@ -16,10 +16,15 @@ using TransposeFunction = void (*)(char* output, ptrdiff_t output_row_stride, co
 using StridedCopyFunction = void (*)(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
                                      size_t count) noexcept;
 
-// Indexed by the element size's logarithm: 1, 2, 4, 8, 16 bytes.
+// `rows` rows of row_bytes bytes.
+using CopyRowsFunction = void (*)(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
+                                  size_t row_bytes, size_t rows) noexcept;
+
+// Arrays are indexed by the element size's logarithm: 1, 2, 4, 8, 16 bytes.
 struct TransposeKernels {
   TransposeFunction transpose[5];
   StridedCopyFunction copy_strided[5];
+  CopyRowsFunction copy_rows;
 };
 
 const TransposeKernels& transpose_kernels();

@@ -334,12 +334,53 @@ void copy_strided_lanes(char* output, ptrdiff_t output_stride, const char* input
   }
 }
 
+// Rows of kBytes to 2 * kBytes bytes: two copies that overlap.
+template <size_t kBytes>
+void copy_rows_twice(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride, size_t row_bytes,
+                     size_t rows) {
+  const size_t second = row_bytes - kBytes;
+  for (size_t i = 0; i < rows; ++i, output += output_stride, input += input_stride) {
+    memcpy(output, input, kBytes);
+    memcpy(output + second, input + second, kBytes);
+  }
+}
+
+void copy_rows(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride, size_t row_bytes,
+               size_t rows) noexcept {
+  constexpr size_t long_row = 1024;  // where a call of memcpy no longer matters
+  if (row_bytes == 0) return;
+  if (row_bytes >= long_row) {
+    for (size_t i = 0; i < rows; ++i, output += output_stride, input += input_stride) memcpy(output, input, row_bytes);
+  } else if (row_bytes >= kVectorBytes) {
+    for (size_t i = 0; i < rows; ++i, output += output_stride, input += input_stride) {
+      for (size_t b = 0; b + kVectorBytes <= row_bytes; b += kVectorBytes) {
+        store((uint8_t*)output + b, load((const uint8_t*)input + b));
+      }
+      const size_t last = row_bytes - kVectorBytes;
+      store((uint8_t*)output + last, load((const uint8_t*)input + last));
+    }
+  } else if (row_bytes >= 32) {
+    copy_rows_twice<32>(output, output_stride, input, input_stride, row_bytes, rows);
+  } else if (row_bytes >= 16) {
+    copy_rows_twice<16>(output, output_stride, input, input_stride, row_bytes, rows);
+  } else if (row_bytes >= 8) {
+    copy_rows_twice<8>(output, output_stride, input, input_stride, row_bytes, rows);
+  } else if (row_bytes >= 4) {
+    copy_rows_twice<4>(output, output_stride, input, input_stride, row_bytes, rows);
+  } else if (row_bytes >= 2) {
+    copy_rows_twice<2>(output, output_stride, input, input_stride, row_bytes, rows);
+  } else {
+    copy_rows_twice<1>(output, output_stride, input, input_stride, row_bytes, rows);
+  }
+}
+
 }  // namespace
 
 const TransposeKernels& transpose_kernels() {
   static const TransposeKernels table = {
       {transpose<1>, transpose<2>, transpose<4>, transpose<8>, transpose_lanes},
-      {copy_strided<1>, copy_strided<2>, copy_strided<4>, copy_strided<8>, copy_strided_lanes}};
+      {copy_strided<1>, copy_strided<2>, copy_strided<4>, copy_strided<8>, copy_strided_lanes},
+      copy_rows};
   return table;
 }
 
