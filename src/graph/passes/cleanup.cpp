@@ -29,6 +29,7 @@ bool is_float(const Graph& graph, const Node& node) {
 void optimize(Graph& graph) {
   remove_dead_nodes(graph);
   widen_halves(graph);
+  dequantize_constants(graph);
   merge_transposes(graph);
   merge_padding(graph);
   merge_activations(graph);

@@ -1,0 +1,51 @@
+#include <memory>
+#include <vector>
+
+#include "graph/passes.h"
+
+namespace enr::graph {
+
+namespace {
+
+bool is_quantized_constant(const Value& value) {
+  return value.is_constant() && value.quantization.kind != Quantization::Kind::kNone &&
+         (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8 || value.dtype == DType::kInt32);
+}
+
+template <class T>
+void dequantize(const Value& value, std::vector<float>& floats) {
+  const auto* integers = reinterpret_cast<const T*>(value.data);
+  const Quantization& q = value.quantization;
+  const size_t channels = q.scales != nullptr ? q.scales->size() : 1;
+  const auto inner = static_cast<size_t>(
+      q.scales != nullptr ? value.shape.product(size_t{q.channel_dim} + 1, value.shape.rank()) : value.shape.numel());
+  for (size_t i = 0; i < floats.size(); ++i) {
+    const float scale = q.scales != nullptr ? (*q.scales)[i / inner % channels] : q.scale;
+    const int32_t zero_point = q.scales != nullptr ? 0 : q.zero_point;
+    floats[i] = scale * static_cast<float>(integers[i] - zero_point);
+  }
+}
+
+}  // namespace
+
+void dequantize_constants(Graph& graph) {
+  std::vector<ValueId> floats_of(graph.values.size(), kNoValue);
+  for (Node& node : graph.nodes) {
+    if (node.op == Op::kConvert || !is_float(graph, node)) continue;
+    for (ValueId& id : node.inputs) {
+      if (id == kNoValue || !is_quantized_constant(graph.values[id])) continue;
+      if (floats_of[id] == kNoValue) {
+        const Value value = graph.values[id];
+        auto floats = std::make_shared<std::vector<float>>(static_cast<size_t>(value.shape.numel()));
+        if (value.dtype == DType::kInt8) dequantize<int8_t>(value, *floats);
+        if (value.dtype == DType::kUInt8) dequantize<uint8_t>(value, *floats);
+        if (value.dtype == DType::kInt32) dequantize<int32_t>(value, *floats);
+        const float* data = floats->data();
+        floats_of[id] = graph.add_constant(DType::kFloat32, value.shape, std::move(floats), data);
+      }
+      id = floats_of[id];
+    }
+  }
+}
+
+}  // namespace enr::graph
