@@ -67,6 +67,7 @@ class LayoutChoice {
   explicit LayoutChoice(const Graph& g)
       : graph(g), readers(find_readers(g)), writers(find_writers(g)), views(layouts.views) {
     views.resize(graph.values.size());
+    layouts.is_alias.resize(graph.values.size(), false);
     for (ValueId v = 0; v < views.size(); ++v) views[v].root = v;
   }
 
@@ -92,7 +93,9 @@ class LayoutChoice {
     const ValueId out = node.outputs[0];
     if (is_movement_only(graph, node)) {
       const ValueId in = node.inputs[0];
-      if (is_anchored(out) && views[out].row_stride == 0 && can_move(in)) views[in] = views[out];
+      if (!is_anchored(out) || views[out].row_stride != 0 || !can_move(in)) return;
+      views[in] = views[out];
+      layouts.is_alias[out] = true;
     } else if (node.op == Op::kConcat && node.post.is_empty()) {
       place_concat_inputs(node);
     }
@@ -136,10 +139,15 @@ class LayoutChoice {
     const ValueId out = node.outputs[0], in = node.inputs[0];
     if (!is_free(out) || graph.values[in].quantization.kind == Quantization::Kind::kPerRow) return;
     if (is_movement_only(graph, node)) {
-      if (views[in].row_stride == 0) views[out] = views[in];
+      if (views[in].row_stride == 0) set_view(out, views[in]);
     } else if (node.op == Op::kSlice && node.post.is_empty()) {
       place_slice(node, in, out);
     }
+  }
+
+  void set_view(ValueId id, const Layouts::View& view) {
+    views[id] = view;
+    layouts.is_alias[id] = true;
   }
 
   void place_slice(const Node& node, ValueId in, ValueId out) {
@@ -157,10 +165,10 @@ class LayoutChoice {
     const size_t offset =
         views[in].offset_bytes + static_cast<size_t>(start * from.product(axis + 1, from.rank())) * element;
     if (to.product(0, axis) == 1 && views[in].row_stride == 0) {
-      views[out] = {views[in].root, offset, 0};
+      set_view(out, {views[in].root, offset, 0});
     } else if (axis + 1 == from.rank() && readers_take_strided_rows(out)) {
       const size_t stride = views[in].row_stride != 0 ? views[in].row_stride : static_cast<size_t>(from.back());
-      views[out] = {views[in].root, offset, stride};
+      set_view(out, {views[in].root, offset, stride});
     }
   }
 
@@ -266,11 +274,6 @@ bool Layouts::is_dense(const Graph& graph, ValueId id) const noexcept {
   const Shape& shape = graph.values[id].shape;
   return views[id].row_stride == 0 || shape.rank() == 0 || views[id].row_stride == static_cast<size_t>(shape.back()) ||
          shape.rows() <= 1;
-}
-
-bool Layouts::is_view(const Node& node) const noexcept {
-  if (node.op != Op::kReshape && node.op != Op::kCopy && node.op != Op::kSlice) return false;
-  return views[node.inputs[0]].root == views[node.outputs[0]].root;
 }
 
 Layouts choose_layouts(const Graph& graph) { return LayoutChoice(graph).choose(); }

@@ -24,11 +24,12 @@ struct Layouts {
     size_t row_stride = 0;  // elements from row to row of the last dim; 0: dense
   };
   std::vector<View> views;
+  std::vector<bool> is_alias;  // of a value: writing it is the same as writing what it was made from
 
   size_t row_stride(const Graph& graph, ValueId id) const noexcept;
   bool is_dense(const Graph& graph, ValueId id) const noexcept;
   // Whether the node computes nothing: its result is a view of its input, or its input was written into its result.
-  bool is_view(const Node& node) const noexcept;
+  bool is_view(const Node& node) const noexcept { return is_alias[node.outputs[0]]; }
 };
 
 // The graph's shapes must be those of the plan.
