@@ -11,7 +11,8 @@ void optimize(Graph& graph);
 
 // float16 and bfloat16 graphs compute in float32 between converted inputs and outputs.
 void widen_halves(Graph& graph);
-// Quantised constants of float nodes: an exporter that meets a convolution twice leaves a float one with an integer bias.
+// Quantised constants of float nodes: an exporter that meets a convolution twice leaves a float one with an integer
+// bias.
 void dequantize_constants(Graph& graph);
 // x * sigmoid(x) becomes silu(x), and the like.
 void merge_activations(Graph& graph);

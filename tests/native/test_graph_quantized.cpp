@@ -1,5 +1,5 @@
-// Quantised nodes: each graph is built twice, with integers and with the reals they stand for. What the integers give has
-// to be within a quantum of what the plain interpreter makes of the reals.
+// Quantised nodes: each graph is built twice, with integers and with the reals they stand for. What the integers give
+// has to be within a quantum of what the plain interpreter makes of the reals.
 
 #include <doctest/doctest.h>
 
@@ -73,7 +73,8 @@ class Both {
       floats[i] = static_cast<float>((*ints)[i]) * (*scales)[i] * input_scale;
     }
     const Shape shape{static_cast<int64_t>(floats.size())};
-    return {integer.graph.add_constant(DType::kInt32, shape, ints, ints->data()), real.constant_of(shape, std::move(floats))};
+    return {integer.graph.add_constant(DType::kInt32, shape, ints, ints->data()),
+            real.constant_of(shape, std::move(floats))};
   }
 
   Pair node(Op op, const std::vector<Pair>& in, const Attributes& attributes, const Quantization& q) {
@@ -91,7 +92,8 @@ class Both {
   // Runs both and compares; returns the steps of the integers.
   std::vector<std::string> check(Pair result, float tolerance_quanta = 1.01f) {
     const Quantization q = integer.graph.values[result.integers].quantization;
-    integer.output(q.kind == Quantization::Kind::kPerTensor ? integer.node(Op::kConvert, {result.integers}) : result.integers);
+    integer.output(q.kind == Quantization::Kind::kPerTensor ? integer.node(Op::kConvert, {result.integers})
+                                                            : result.integers);
     real.output(result.reals);
     const std::vector<Floats> expected = interpret(real.finish(), shapes, inputs);
     const RunResult got = Runner(integer.finish()).run(shapes, inputs);
@@ -142,7 +144,8 @@ TEST_CASE("graph quantised: convolutions with their clamps") {
       const int32_t zero_point = is_unsigned ? 120 : -5;
       const Pair in = b.input({1, 6, 7, 8}, 0.02f, zero_point);
       const Pair filter = b.weights({12, 3, 3, 8 / groups}, 0);
-      const Pair conv = b.node(Op::kConv, {in, filter, b.bias(filter, in)}, window(3, 2, groups), per_tensor(0.05f, zero_point));
+      const Pair conv =
+          b.node(Op::kConv, {in, filter, b.bias(filter, in)}, window(3, 2, groups), per_tensor(0.05f, zero_point));
       UnaryAttributes relu6{Unary::kClamp, {}};
       relu6.params.a = 0;
       relu6.params.b = 3;
@@ -152,13 +155,14 @@ TEST_CASE("graph quantised: convolutions with their clamps") {
   Both depthwise;
   const Pair in = depthwise.input({1, 6, 7, 9}, 0.02f, 3);
   const Pair filter = depthwise.weights({1, 3, 3, 9}, 3);
-  depthwise.check(depthwise.node(Op::kDepthwise, {in, filter, depthwise.bias(filter, in)}, window(3, 1, 9), per_tensor(0.03f, -9)));
+  depthwise.check(
+      depthwise.node(Op::kDepthwise, {in, filter, depthwise.bias(filter, in)}, window(3, 1, 9), per_tensor(0.03f, -9)));
 
   Both transposed;
   const Pair small = transposed.input({1, 4, 4, 6}, 0.02f, 3);
   const Pair kernel = transposed.weights({5, 3, 3, 6}, 0);
-  transposed.check(
-      transposed.node(Op::kConvTranspose, {small, kernel, transposed.bias(kernel, small)}, window(3, 2), per_tensor(0.03f, -9)));
+  transposed.check(transposed.node(Op::kConvTranspose, {small, kernel, transposed.bias(kernel, small)}, window(3, 2),
+                                   per_tensor(0.03f, -9)));
 }
 
 TEST_CASE("graph quantised: fully connected") {
@@ -176,8 +180,10 @@ TEST_CASE("graph quantised: fully connected") {
   const ValueId quantized = dynamic.quantized_node(Op::kConvert, {dynamic.integer.input(shape)}, {}, rows);
   const Pair weights = dynamic.weights({18, 64}, 0);
   const ValueId real_in = dynamic.real.input(shape);
-  const ValueId out = dynamic.integer.node(Op::kFullyConnected, {quantized, weights.integers, kNoValue}, MatmulAttributes{});
-  const ValueId real_out = dynamic.real.node(Op::kFullyConnected, {real_in, weights.reals, kNoValue}, MatmulAttributes{});
+  const ValueId out =
+      dynamic.integer.node(Op::kFullyConnected, {quantized, weights.integers, kNoValue}, MatmulAttributes{});
+  const ValueId real_out =
+      dynamic.real.node(Op::kFullyConnected, {real_in, weights.reals, kNoValue}, MatmulAttributes{});
   dynamic.integer.graph.values[out].quantization.scale = 0.1f;  // the tolerance
   CHECK(dynamic.check({out, real_out}).size() == 2);
 }
@@ -251,5 +257,6 @@ TEST_CASE("graph quantised: what has no kernel is refused by name") {
   Both b;
   const Pair in = b.input({3, 40}, 0.02f, -7);
   b.integer.output(b.quantized_node(Op::kSoftmax, {in.integers}, {}, per_tensor(1, 0)));
-  CHECK_THROWS_WITH_AS(Runner(b.integer.finish()), doctest::Contains("node 1 (softmax): no kernel for int8 -> int8"), enr::Error);
+  CHECK_THROWS_WITH_AS(Runner(b.integer.finish()), doctest::Contains("node 1 (softmax): no kernel for int8 -> int8"),
+                       enr::Error);
 }
