@@ -1,6 +1,6 @@
 """Compares the rows of bench_elementwise with the same operations in numpy, on one thread.
 
-    python benchmarks/elementwise.py BUILD/bench_elementwise [filter]
+python benchmarks/elementwise.py BUILD/bench_elementwise [filter]
 """
 
 import subprocess
@@ -9,7 +9,15 @@ import time
 
 import numpy as np
 
-NAMES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "bool": np.bool_, "f16": np.float16}
+NAMES = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "bool": np.bool_,
+    "f16": np.float16,
+}
 
 
 def median_ns(body):
@@ -81,8 +89,12 @@ def reduction(words):
 
 def broadcast(name):
     n = 56 * 56
-    shapes = {"[HW,C]+[C]": ((n, 64), (64,)), "[C,HW]+[C,1]": ((64, n), (64, 1)), "[N,3]+[3]": ((n * 16, 4), (4,)),
-              "[N,3]+[N,1]": ((n * 16, 4), (n * 16, 1))}
+    shapes = {
+        "[HW,C]+[C]": ((n, 64), (64,)),
+        "[C,HW]+[C,1]": ((64, n), (64, 1)),
+        "[N,3]+[3]": ((n * 16, 4), (4,)),
+        "[N,3]+[N,1]": ((n * 16, 4), (n * 16, 1)),
+    }
     if name == "[A,B]+[B,A].T":
         x, y = values(np.float32, (448, 448), -1, 1), values(np.float32, (448, 448), -1, 1).T
     else:

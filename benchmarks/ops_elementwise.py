@@ -2,9 +2,9 @@
 
     PYTHON benchmarks/ops_elementwise.py [--peer PYTHON] [--only NAME ...] [--threads N] [--rounds N]
 
-PYTHON holds this package, numpy and flatbuffers. `--peer` is an interpreter whose environment holds another package of the
-same name and API. Every row is a program of one operator; times are medians of interleaved rounds and hold one whole call,
-checks and copies of inputs and outputs included. A ratio above 1 means that this package is faster.
+PYTHON holds this package, numpy and flatbuffers. `--peer` is an interpreter whose environment holds another package of
+the same name and API. Every row is a program of one operator; times are medians of interleaved rounds and hold one
+whole call, checks and copies of inputs and outputs included. A ratio above 1 means that this package is faster.
 """
 
 from __future__ import annotations
@@ -96,6 +96,16 @@ def timed(function, seconds=0.15):
     return statistics.median(times)
 
 
+def time_of(package, name, shape, path):
+    """Of a program's call, or of numpy's way where there is no program."""
+    inputs = inputs_of(name, shape)
+    if path is None:
+        reference = CASES[name][3]
+        return timed(lambda: reference(*inputs))
+    method = package.Runtime.get().load_program(path).load_method("forward")
+    return timed(lambda: method(inputs))
+
+
 def worker():
     """Answers one line of JSON with the time of a call, or with an error."""
     import executorch_numpy_runtime as en
@@ -104,13 +114,7 @@ def worker():
         request = json.loads(line)
         shape = tuple(request["shape"])
         try:
-            inputs = inputs_of(request["name"], shape)
-            if request["path"] is None:
-                reference = CASES[request["name"]][3]
-                answer = timed(lambda: reference(*inputs))
-            else:
-                method = en.Runtime.get().load_program(request["path"]).load_method("forward")
-                answer = timed(lambda: method(inputs))
+            answer = time_of(en, request["name"], shape, request["path"])
         except Exception as error:  # a package that lacks an operator is a hole in the table, not the end
             answer = str(error)[:60]
         print(json.dumps(answer), flush=True)
@@ -122,7 +126,9 @@ class Worker:
         command = [python, __file__, "--worker"]
         if threads == 1:
             command = ["taskset", "-c", "0", *command]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
 
     def ask(self, name, shape, path):
         self.process.stdin.write(json.dumps({"name": name, "shape": shape, "path": path}) + "\n")
@@ -154,7 +160,8 @@ def main():
         return worker()
     ours = Worker(sys.executable, options.threads)
     peer = Worker(options.peer, options.threads) if options.peer else None
-    print(f"{describe_cpu()}, ENR_ISA={os.environ.get('ENR_ISA', 'best')}, {options.threads} thread(s); microseconds a call")
+    isa = os.environ.get("ENR_ISA", "best")
+    print(f"{describe_cpu()}, ENR_ISA={isa}, {options.threads} thread(s); microseconds a call")
     print(f"{'operator':14} {'shape':>12} {'ours':>10} {'numpy':>10} {'ratio':>6} {'peer':>10} {'ratio':>6}")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only or CASES:

@@ -25,6 +25,25 @@ struct AlongDim {
   }
 };
 
+// uint64 has no loops of these kernels: with the highest bit flipped its order is int64's.
+Tensor flipped(OpContext& context, const Tensor& self) {
+  Tensor copy = scratch_tensor(context, DType::kUInt64, self.sizes());
+  const Number highest_bit(INT64_MIN, DType::kUInt64);
+  run_loop(context, loop_for(kernels::Binary::kXor, DType::kUInt64), {}, {self, highest_bit}, copy);
+  copy.dtype = DType::kInt64;
+  return copy;
+}
+Tensor in_signed_order(OpContext& context, const Tensor& self) {
+  return self.dtype == DType::kUInt64 ? flipped(context, self) : self;
+}
+void restore_order(DType dtype, void* values, int64_t count) {
+  if (dtype != DType::kUInt64) return;
+  const uint64_t highest_bit = uint64_t{1} << 63;
+  const void* in[] = {values, &highest_bit};
+  const uint8_t step[] = {1, 0};
+  kernels::binary_loop(kernels::Binary::kXor, DType::kUInt64).run(values, in, step, static_cast<size_t>(count), {});
+}
+
 // Over all elements in row-major order: the kernel sees one dim.
 void arg_reduce_all(OpContext& context, ArgReduce op, const Tensor& self, int64_t* index) {
   const Tensor* source = &self;
@@ -51,11 +70,12 @@ void arg_out(OpContext& context, const Tensor& self, std::optional<int64_t> dim,
   if (out.numel() == 0) return;
   DenseResult result(context, out, DType::kInt64);
   auto* indices = static_cast<int64_t*>(result.data());
+  const Tensor in = in_signed_order(context, self);
   if (!dim) {
-    arg_reduce_all(context, op, self, indices);
+    arg_reduce_all(context, op, in, indices);
   } else {
-    const AlongDim view(self, normalize_dim(*dim, self.rank));
-    kernels::arg_reduce(op, view.sizes, {self.data, self.dtype, view.strides}, view.dim, nullptr, indices);
+    const AlongDim view(in, normalize_dim(*dim, in.rank));
+    kernels::arg_reduce(op, view.sizes, {in.data, in.dtype, view.strides}, view.dim, nullptr, indices);
   }
   result.finish();
 }
@@ -75,9 +95,11 @@ void extreme_dim_out(OpContext& context, const Tensor& self, int64_t dim, bool k
   if (values.numel() == 0) return;
   DenseResult value_result(context, values, self.dtype);
   DenseResult index_result(context, indices, DType::kInt64);
-  const AlongDim view(self, normalize_dim(dim, self.rank));
-  kernels::arg_reduce(op, view.sizes, {self.data, self.dtype, view.strides}, view.dim, value_result.data(),
+  const Tensor in = in_signed_order(context, self);
+  const AlongDim view(in, normalize_dim(dim, in.rank));
+  kernels::arg_reduce(op, view.sizes, {in.data, in.dtype, view.strides}, view.dim, value_result.data(),
                       static_cast<int64_t*>(index_result.data()));
+  restore_order(self.dtype, value_result.data(), values.numel());
   value_result.finish();
   index_result.finish();
 }
@@ -109,14 +131,17 @@ void running_extreme_out(OpContext& context, const Tensor& self, int64_t dim, Te
   require_real(self.dtype, "self");
   require_same_dtype(values, self.dtype, "values");
   require_same_dtype(indices, DType::kInt64, "indices");
-  const AlongDim view(self, normalize_dim(dim, self.rank));
+  const size_t along = normalize_dim(dim, self.rank);
   context.resize(values, self.sizes(), "values");
   context.resize(indices, self.sizes(), "indices");
   if (values.numel() == 0) return;
   DenseResult value_result(context, values, self.dtype);
   DenseResult index_result(context, indices, DType::kInt64);
-  kernels::scan(op, view.sizes, {self.data, self.dtype, view.strides}, view.dim, self.dtype, value_result.data(),
+  const Tensor in = in_signed_order(context, self);
+  const AlongDim view(in, along);
+  kernels::scan(op, view.sizes, {in.data, in.dtype, view.strides}, view.dim, in.dtype, value_result.data(),
                 static_cast<int64_t*>(index_result.data()));
+  restore_order(self.dtype, value_result.data(), values.numel());
   value_result.finish();
   index_result.finish();
 }

@@ -9,8 +9,11 @@ namespace {
 
 using kernels::Binary;
 
-// In eager's kernels for the half kinds, numbers and rank-0 operands of these functions stay float32.
-constexpr DType number_dtype(DType common) noexcept { return computing_dtype(common); }
+// Eager rounds every operand to the common dtype first, but for a number or rank-0 tensor that a half kind is
+// multiplied with or divided by: that one stays float32.
+Operand factor(OpContext& context, const Tensor& other, DType common) {
+  return other.rank == 0 && is_half_kind(common) ? Operand(other) : as_dtype(context, other, common);
+}
 
 LoopParams alpha_params(const Scalar& alpha, DType common) {
   if (alpha.is_double() && is_integral_or_bool(common)) {
@@ -33,11 +36,13 @@ void add_like(OpContext& context, Binary op, const Operand& x, const Operand& y,
 }
 
 void add_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
-  add_like(context, Binary::kAdd, self, other, result_type(self, other), alpha, out);
+  const DType common = result_type(self, other);
+  add_like(context, Binary::kAdd, as_dtype(context, self, common), as_dtype(context, other, common), common, alpha,
+           out);
 }
 void add_scalar_out(OpContext& context, const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
   const DType common = result_type(self, other);
-  add_like(context, Binary::kAdd, self, Number(other, number_dtype(common)), common, alpha, out);
+  add_like(context, Binary::kAdd, self, Number(other, common), common, alpha, out);
 }
 
 void require_subtractable(DType dtype, const char* what) {
@@ -47,24 +52,28 @@ void require_subtractable(DType dtype, const char* what) {
 void sub_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
   require_subtractable(self.dtype, "self");
   require_subtractable(other.dtype, "other");
-  add_like(context, Binary::kSub, self, other, result_type(self, other), alpha, out);
+  const DType common = result_type(self, other);
+  add_like(context, Binary::kSub, as_dtype(context, self, common), as_dtype(context, other, common), common, alpha,
+           out);
 }
 void sub_scalar_out(OpContext& context, const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
   require_subtractable(self.dtype, "self");
   require_subtractable(other.dtype(), "other");
   const DType common = result_type(self, other);
-  add_like(context, Binary::kSub, self, Number(other, number_dtype(common)), common, alpha, out);
+  add_like(context, Binary::kSub, self, Number(other, common), common, alpha, out);
 }
 void rsub_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
   require_subtractable(self.dtype, "self");
   require_subtractable(other.dtype, "other");
-  add_like(context, Binary::kSub, other, self, result_type(self, other), alpha, out);
+  const DType common = result_type(self, other);
+  add_like(context, Binary::kSub, as_dtype(context, other, common), as_dtype(context, self, common), common, alpha,
+           out);
 }
 void rsub_scalar_out(OpContext& context, const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
   require_subtractable(self.dtype, "self");
   require_subtractable(other.dtype(), "other");
   const DType common = result_type(self, other);
-  add_like(context, Binary::kSub, Number(other, number_dtype(common)), self, common, alpha, out);
+  add_like(context, Binary::kSub, Number(other, common), self, common, alpha, out);
 }
 
 void multiply(OpContext& context, const Operand& x, const Operand& y, DType common, Tensor& out) {
@@ -72,11 +81,12 @@ void multiply(OpContext& context, const Operand& x, const Operand& y, DType comm
   run_loop(context, loop_for(Binary::kMul, common), {}, {x, y}, out);
 }
 void mul_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
-  multiply(context, self, other, result_type(self, other), out);
+  const DType common = result_type(self, other);
+  multiply(context, as_dtype(context, self, common), factor(context, other, common), common, out);
 }
 void mul_scalar_out(OpContext& context, const Tensor& self, const Scalar& other, Tensor& out) {
   const DType common = result_type(self, other);
-  multiply(context, self, Number(other, number_dtype(common)), common, out);
+  multiply(context, self, Number(other, computing_dtype(common)), common, out);
 }
 
 enum class RoundingMode { kNone, kTrunc, kFloor };
@@ -101,13 +111,18 @@ void divide(OpContext& context, RoundingMode mode, const Operand& x, const Opera
   run_loop(context, loop, {}, {x, y}, out);
 }
 void divide_tensors(OpContext& context, RoundingMode mode, const Tensor& self, const Tensor& other, Tensor& out) {
-  divide(context, mode, self, other, result_type(self, other), out);
+  const DType common = result_type(self, other);
+  if (mode != RoundingMode::kNone) {
+    return divide(context, mode, as_dtype(context, self, common), as_dtype(context, other, common), common, out);
+  }
+  const DType quotient = floating_for(common);
+  divide(context, mode, as_dtype(context, self, quotient), factor(context, other, quotient), quotient, out);
 }
 void divide_scalar(OpContext& context, RoundingMode mode, const Tensor& self, const Scalar& other, Tensor& out) {
   const DType common = result_type(self, other);
   const bool is_true_division = mode == RoundingMode::kNone;
-  divide(context, mode, self, Number(other, number_dtype(is_true_division ? floating_for(common) : common)), common,
-         out);
+  const Number divisor(other, is_true_division ? computing_dtype(floating_for(common)) : common);
+  divide(context, mode, self, divisor, common, out);
 }
 
 void div_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {

@@ -28,7 +28,8 @@ void power(OpContext& context, const Operand& base, const Operand& exponent, DTy
   run_loop(context, loop_for(Binary::kPow, common), {}, {base, exponent}, out);
 }
 void pow_out(OpContext& context, const Tensor& self, const Tensor& exponent, Tensor& out) {
-  power(context, self, exponent, result_type(self, exponent), out);
+  const DType common = result_type(self, exponent);
+  power(context, as_dtype(context, self, common), as_dtype(context, exponent, common), common, out);
 }
 void pow_tensor_scalar_out(OpContext& context, const Tensor& self, const Scalar& exponent, Tensor& out) {
   const DType common = result_type(self, exponent);

@@ -84,14 +84,13 @@ void logical_not_out(OpContext& context, const Tensor& self, Tensor& out) {
   run_loop(context, loop_for(Predicate::kLogicalNot, DType::kBool), {}, {self}, out);
 }
 
-// Tests that integers fail or pass whatever their value.
+// Tests that integers fail or pass whatever their value: as "not equal to itself" and "equal to itself" do.
 template <Predicate op, bool kOfIntegers>
 void floating_test(OpContext& context, const Tensor& self, Tensor& out) {
   require_real(self.dtype, "self");
   if (is_integral_or_bool(self.dtype)) {
-    context.resize(out, self.sizes());
-    const Number answer(kOfIntegers, DType::kBool);
-    return copy_elements(context, answer, out);
+    const auto same = kOfIntegers ? kernels::Comparison::kEq : kernels::Comparison::kNe;
+    return run_loop(context, loop_for(same, self.dtype), {}, {self, self}, out);
   }
   run_loop(context, loop_for(op, self.dtype), {}, {self}, out);
 }

@@ -31,7 +31,7 @@ LoopParams with(double a, double b = 0) {
 }
 
 Real sigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
-Real exact_sign(Real x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+Real exact_sign(Real x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
 Real relu6(Real x) { return std::isnan(x) ? x : std::min<Real>(std::max<Real>(x, 0), 6); }
 constexpr float kSlope = 0.01f;
 constexpr float kCoefficient = 0.044715f, kRootTwoOverPi = 0.7978845608f;

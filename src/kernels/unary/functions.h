@@ -55,7 +55,7 @@ struct Sign {
   explicit ENR_INLINE Sign(const LoopParams&) {}
   ENR_INLINE V operator()(V x) const {
     const V one = constant<V>(1);
-    return x > V{} ? one : x < V{} ? negate(one) : x;
+    return x > V{} ? one : x < V{} ? negate(one) : V{};
   }
 };
 

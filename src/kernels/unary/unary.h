@@ -14,7 +14,7 @@ namespace enr::kernels {
   X(Ceil, 1)                                                                      \
   X(Trunc, 1)                                                                     \
   X(Round, 1) /* half to even */                                                  \
-  X(Sign, 1)  /* NaN stays NaN */                                                 \
+  X(Sign, 1)  /* 0 for NaN, as eager has it */                                    \
   X(Square, 1)                                                                    \
   X(Sqrt, 2)                                                                      \
   X(Rsqrt, 3)                                                                     \

@@ -59,7 +59,7 @@ def load_call(operator: str, *args: Any, outs: Sequence[Out], needs_result: bool
 
 
 def call(operator: str, *args: Any, outs: Sequence[Out]) -> list[np.ndarray]:
-    """The results of one call. Arrays (and `In`) among the arguments become inputs, the rest literals of the program."""
+    """The results of one call. Arrays (and `In`) among the arguments become inputs, the rest literals."""
     method, inputs = load_call(operator, *args, outs=outs)
     return method(inputs)
 
@@ -88,8 +88,9 @@ def dim_orders(rank: int) -> st.SearchStrategy[tuple[int, ...]]:
     return st.permutations(range(rank)).map(tuple)
 
 
-def random_array(seed: int, dtype: np.dtype, shape: Sequence[int], *, low: float = -4, high: float = 4,
-                 specials: bool = True) -> np.ndarray:
+def random_array(
+    seed: int, dtype: np.dtype, shape: Sequence[int], *, low: float = -4, high: float = 4, specials: bool = True
+) -> np.ndarray:
     """Numbers in a range; among floating ones also zeros, infinities, NaN and subnormals."""
     random = np.random.default_rng(seed)
     if dtype == BOOL:
@@ -102,7 +103,9 @@ def random_array(seed: int, dtype: np.dtype, shape: Sequence[int], *, low: float
     values = np.asarray(random.uniform(low, high, shape))
     if specials and values.size:
         chosen = random.random(shape) < 0.15
-        values[chosen] = random.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 0.5, 1.0, -1.0, 2.5], int(chosen.sum()))
+        values[chosen] = random.choice(
+            [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 0.5, 1.0, -1.0, 2.5], int(chosen.sum())
+        )
     return values.astype(dtype)
 
 

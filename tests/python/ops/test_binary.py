@@ -60,6 +60,11 @@ def compute(array, common):
     return cast.astype(np.float64) if category(common) == 2 else cast
 
 
+def factor(array, common):
+    """Halves are multiplied with, and divided by, an unrounded rank-0 number."""
+    return array.astype(np.float64) if array.ndim == 0 and common in HALVES else compute(array, common)
+
+
 def draw_pair(data, seed, dtype_a, dtype_b, shapes, **options):
     a = random_array(seed, dtype_a, shapes[0], **options)
     b = random_array(seed + 1, dtype_b, shapes[1], **options)
@@ -85,7 +90,8 @@ EXAMPLES = settings(max_examples=60, deadline=None)
 def test_arithmetic(name, dtype_a, dtype_b, shapes, seed, data):
     a, b, common, options = draw_pair(data, seed, dtype_a, dtype_b, shapes)
     assume(name != "sub" or BOOL not in (dtype_a, dtype_b))
-    x, y = compute(a.array, common), compute(b.array, common)
+    x = compute(a.array, common)
+    y = factor(b.array, common) if name == "mul" else compute(b.array, common)
     with np.errstate(all="ignore"):
         expected = {"add": np.add, "sub": np.subtract, "mul": np.multiply}[name](x, y)
     alpha = [] if name == "mul" else [1]
@@ -109,7 +115,7 @@ def test_true_division(dtype_a, dtype_b, shapes, seed, data):
     a, b, common, options = draw_pair(data, seed, dtype_a, dtype_b, shapes)
     common = common if category(common) == 2 else F32
     with np.errstate(all="ignore"):
-        expected = compute(a.array, common) / compute(b.array, common)
+        expected = compute(a.array, common) / factor(b.array, common)
     assert_close(call_one("aten::div.out", a, b, dtype=common, **options), expected, common, ulps=1)
 
 
@@ -273,8 +279,10 @@ def test_powers_of_a_number():
     np.testing.assert_array_equal(call_one("aten::pow.Scalar_out", 3, n, dtype=np.int64, shape=(3,)), 3**n)
 
 
-@pytest.mark.parametrize("name, reference", [("atan2", np.arctan2), ("hypot", np.hypot), ("copysign", np.copysign),
-                                             ("fmax", np.fmax), ("fmin", np.fmin), ("logaddexp", np.logaddexp)])  # fmt: skip
+@pytest.mark.parametrize("name, reference", [
+    ("atan2", np.arctan2), ("hypot", np.hypot), ("copysign", np.copysign), ("fmax", np.fmax), ("fmin", np.fmin),
+    ("logaddexp", np.logaddexp),
+])  # fmt: skip
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_other_floating_functions(name, reference, dtype):
     x, y = random_array(8, dtype, (13, 20)), random_array(9, dtype, (20,))
@@ -380,8 +388,12 @@ def test_addcdiv_and_lerp():
     a, b, c = (random_array(18 + i, F32, (6,), low=1, high=2, specials=False) for i in range(3))
     got = call_one("aten::addcdiv.out", a, b, c, 0.5, dtype=F32, shape=(6,))
     np.testing.assert_allclose(got, a + 0.5 * b / c, rtol=1e-6)
-    np.testing.assert_allclose(call_one("aten::lerp.Tensor_out", a, b, c, dtype=F32, shape=(6,)), a + c * (b - a), rtol=1e-5)
-    np.testing.assert_allclose(call_one("aten::lerp.Scalar_out", a, b, 0.25, dtype=F32, shape=(6,)), a + 0.25 * (b - a), rtol=1e-6)
+    np.testing.assert_allclose(
+        call_one("aten::lerp.Tensor_out", a, b, c, dtype=F32, shape=(6,)), a + c * (b - a), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        call_one("aten::lerp.Scalar_out", a, b, 0.25, dtype=F32, shape=(6,)), a + 0.25 * (b - a), rtol=1e-6
+    )
     n = np.ones(6, np.int64)
     with pytest.raises(en.ExecutionError, match="two integer tensors are not divided here"):
         call_one("aten::addcdiv.out", a, n, n, 1, dtype=F32, shape=(6,))
