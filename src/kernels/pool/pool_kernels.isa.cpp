@@ -40,7 +40,7 @@ ENR_INLINE V larger(V best, V v) {
 
 template <class T>
 constexpr T lowest() {
-  return T(-1) < T(0) ? T(1) << (8 * sizeof(T) - 1) : 0;
+  return T(-1) < T(0) ? static_cast<T>(-(1 << (8 * sizeof(T) - 1))) : T(0);
 }
 template <>
 constexpr float lowest<float>() {

@@ -9,31 +9,69 @@ namespace {
 
 ENR_INLINE F32 blend(F32 a, F32 b, F32 weight) { return fma(b, weight, a - a * weight); }
 
-struct Corners {
-  const float *top_left, *top_right, *bottom_left, *bottom_right;
+struct Rows {
+  const float *top, *bottom;
+  size_t stride;
+  F32 weight;
 };
 
-template <bool kPartial>
-ENR_INLINE F32 pixel(const Corners& at, size_t c, size_t count, F32 weight_x, F32 weight_y) {
-  const auto get = [&](const float* p) { return kPartial ? load_first(p + c, count) : load(p + c); };
-  const F32 top = blend(get(at.top_left), get(at.top_right), weight_x);
-  const F32 bottom = blend(get(at.bottom_left), get(at.bottom_right), weight_x);
-  return blend(top, bottom, weight_y);
+// Channels [c, c + kRegisters registers) of one input column, between the two rows.
+template <size_t kRegisters, bool kPartial>
+ENR_INLINE void blend_column(const Rows& rows, int32_t column, size_t c, size_t channels, F32 (&v)[kRegisters]) {
+  const size_t offset = (size_t)column * rows.stride + c;
+#pragma GCC unroll 4
+  for (size_t r = 0; r < kRegisters; ++r) {
+    const float *top = rows.top + offset + r * kF32Lanes, *bottom = rows.bottom + offset + r * kF32Lanes;
+    v[r] = kPartial ? blend(load_first(top, channels), load_first(bottom, channels), rows.weight)
+                    : blend(load(top), load(bottom), rows.weight);
+  }
+}
+
+// kRegisters registers of channels along the row. An input column is blended once, however many outputs it is a part
+// of.
+template <size_t kRegisters, bool kPartial>
+void bilinear_channels(const LinearColumns& columns, size_t count, const Rows& rows, size_t c, size_t channels,
+                       float* output, size_t output_stride) {
+  F32 left[kRegisters], right[kRegisters];
+  int32_t low = -1, high = -1;
+  for (size_t x = 0; x < count; ++x, output += output_stride) {
+    if (columns.low[x] != low) {
+      low = columns.low[x];
+      if (low == high) {
+#pragma GCC unroll 4
+        for (size_t r = 0; r < kRegisters; ++r) left[r] = right[r];
+      } else {
+        blend_column<kRegisters, kPartial>(rows, low, c, channels, left);
+      }
+    }
+    if (columns.high[x] != high) {
+      high = columns.high[x];
+      blend_column<kRegisters, kPartial>(rows, high, c, channels, right);
+    }
+    const F32 weight = splat(columns.weight[x]);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < kRegisters; ++r) {
+      const F32 v = blend(left[r], right[r], weight);
+      if constexpr (kPartial) {
+        store_first(output + c, v, channels);
+      } else {
+        store(output + c + r * kF32Lanes, v);
+      }
+    }
+  }
 }
 
 void bilinear_nhwc(const LinearColumns& columns, size_t count, size_t channels, const float* top, const float* bottom,
                    float weight, size_t input_stride, float* output, size_t output_stride) noexcept {
-  const F32 weight_y = splat(weight);
-  for (size_t x = 0; x < count; ++x, output += output_stride) {
-    const size_t left = (size_t)columns.low[x] * input_stride, right = (size_t)columns.high[x] * input_stride;
-    const Corners at{top + left, top + right, bottom + left, bottom + right};
-    const F32 weight_x = splat(columns.weight[x]);
-    size_t c = 0;
-    for (; c + kF32Lanes <= channels; c += kF32Lanes) {
-      store(output + c, pixel<false>(at, c, kF32Lanes, weight_x, weight_y));
-    }
-    if (c < channels) store_first(output + c, pixel<true>(at, c, channels - c, weight_x, weight_y), channels - c);
+  const Rows rows{top, bottom, input_stride, splat(weight)};
+  size_t c = 0;
+  for (; c + 4 * kF32Lanes <= channels; c += 4 * kF32Lanes) {
+    bilinear_channels<4, false>(columns, count, rows, c, kF32Lanes, output, output_stride);
   }
+  for (; c + kF32Lanes <= channels; c += kF32Lanes) {
+    bilinear_channels<1, false>(columns, count, rows, c, kF32Lanes, output, output_stride);
+  }
+  if (c < channels) bilinear_channels<1, true>(columns, count, rows, c, channels - c, output, output_stride);
 }
 
 ENR_INLINE F32 gather(const float* p, const int32_t* indices) {
