@@ -44,12 +44,7 @@ inline constexpr size_t kSets = R * V <= 2   ? 4
                                              : 1;
 
 template <size_t R, size_t V>
-ENR_INLINE void accumulate(F32 (&first)[R][V], const GemmTile& tile) {
-  constexpr size_t kSetCount = kSets<R, V>;
-  F32 sum[kSetCount][R][V] = {};
-  for (size_t i = 0; i < R; ++i) {
-    for (size_t v = 0; v < V; ++v) sum[0][i][v] = first[i][v];
-  }
+ENR_INLINE void accumulate(F32 (&sum)[kSets<R, V>][R][V], const GemmTile& tile) {
   const char* b = (const char*)tile.b;
   const size_t b_step = tile.b_stride * sizeof(float);
   size_t stride = tile.a_stride * sizeof(float);
@@ -61,7 +56,7 @@ ENR_INLINE void accumulate(F32 (&first)[R][V], const GemmTile& tile) {
 #pragma GCC unroll 4
       for (size_t step = 0; step < kUnroll; ++step) {
         hide(stride);
-        multiply(sum[step % kSetCount], base, stride, b, step);
+        multiply(sum[step % kSets<R, V>], base, stride, b, step);
         b += b_step;
       }
       for (const char*& p : base) p += kUnroll * sizeof(float);
@@ -73,17 +68,18 @@ ENR_INLINE void accumulate(F32 (&first)[R][V], const GemmTile& tile) {
       for (const char*& p : base) p += sizeof(float);
     }
   }
-  for (size_t i = 0; i < R; ++i) {
-    for (size_t v = 0; v < V; ++v) {
-      first[i][v] = sum[0][i][v];
-      for (size_t set = 1; set < kSetCount; ++set) first[i][v] += sum[set][i][v];
+#pragma GCC unroll 4
+  for (size_t set = 1; set < kSets<R, V>; ++set) {
+    for (size_t i = 0; i < R; ++i) {
+      for (size_t v = 0; v < V; ++v) sum[0][i][v] += sum[set][i][v];
     }
   }
 }
 
 template <size_t R, size_t V>
 void compute_tile(const GemmTile& tile) {
-  F32 sum[R][V];
+  F32 sets[kSets<R, V>][R][V] = {};
+  F32(&sum)[R][V] = sets[0];
   F32 bias[V];
   for (size_t v = 0; v < V; ++v) bias[v] = tile.bias != nullptr ? load(tile.bias + v * kF32Lanes) : F32{};
   // How many of each vector's lanes are C's.
@@ -108,7 +104,7 @@ void compute_tile(const GemmTile& tile) {
       }
     }
   }
-  accumulate(sum, tile);
+  accumulate(sets, tile);
   const F32 low = splat(tile.min), high = splat(tile.max);
   float* to = tile.c;
 #pragma GCC unroll 16
