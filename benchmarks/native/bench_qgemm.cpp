@@ -1,6 +1,6 @@
 // Times 8-bit and 4-bit products and convolutions with the shapes of real models, on one thread and on all, beside the
 // float product of the same shape.
-//   ENR_ISA=x86_avx2 bench_qgemm [mobilenet|depthwise|resnet|bert|int4]
+//   ENR_ISA=x86_avx2 bench_qgemm [mobilenet|depthwise|resnet|bert|packing|int4]
 
 #include <algorithm>
 #include <chrono>
@@ -147,6 +147,29 @@ void run_dynamic(const char* title, QWeightType type, size_t block_size, const s
   print_totals(totals);
 }
 
+void run_packing() {
+  std::printf("packing, in weights (not operations)\n");
+  Totals totals;
+  const size_t n = 4096, k = 4096;
+  const std::vector<uint8_t> weights(n * k, 0x35);
+  const std::vector<uint16_t> block_scales(n * (k / 32), 0x3c00);
+  const float scale = 1e-2f;
+  for (const size_t block_size : {size_t{1}, size_t{0}, size_t{32}}) {  // 1: 8-bit weights
+    const bool is_int8 = block_size == 1;
+    QWeights w{.type = is_int8 ? QWeightType::kInt8 : QWeightType::kInt4, .n = n, .k = k, .data = weights.data()};
+    w.row_bytes = is_int8 ? k : k / 2;
+    w.zero_point = is_int8 ? 0 : 8;
+    w.block_size = is_int8 ? 0 : block_size;
+    AlignedBuffer packed(qgemm_packed_bytes(w));
+    report(is_int8           ? "int8"
+           : block_size == 0 ? "int4"
+                             : "int4 in blocks of 32",
+           static_cast<double>(n * k), 1, totals,
+           [&] { qgemm_pack_dynamic(w, {.scales = &scale, .block_scales = block_scales.data()}, packed.data()); });
+  }
+  print_totals(totals);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -187,6 +210,7 @@ int main(int argc, char** argv) {
     run_dynamic("BERT-mini, dynamic int8 with int8 weights", QWeightType::kInt8, 0,
                 {{128, 256, 256, 16}, {128, 1024, 256, 4}, {128, 256, 1024, 4}, {1, 256, 256, 1}});
   }
+  if (only.empty() || only == "packing") run_packing();
   if (only.empty() || only == "int4") {
     run_dynamic("int4 weights by channel", QWeightType::kInt4, 0, {{1, 4096, 4096, 1}, {32, 4096, 4096, 1}});
     run_dynamic("int4 weights in blocks of 32", QWeightType::kInt4, 32, {{1, 4096, 4096, 1}, {32, 4096, 4096, 1}});
