@@ -32,34 +32,32 @@ Filter find_filter(const Lowering& lowering, const Node& node) {
 
 template <class ConvolutionPlan>
 struct ConvStep : Step {
-  ConvolutionPlan plan{typename std::decay_t<decltype(std::declval<ConvolutionPlan>().shape())>{}};
+  explicit ConvStep(ConvolutionPlan&& p) : plan(std::move(p)) {}
+  ConvolutionPlan plan;
   std::shared_ptr<const AlignedBuffer> packed;
   Epilogue epilogue;
   uint32_t in = 0, out = 0, scratch = 0;
 
   void run(const Frame& frame) const noexcept override {
-    plan.run(frame.in<float>(in), packed->data(), frame.out<float>(out), epilogue.bind(frame),
-             frame.out<void>(scratch));
+    plan.run(frame.in<float>(in), packed->data(), frame.out<float>(out), epilogue.bind(frame), frame.out<void>(scratch));
   }
 };
 
 template <class ConvolutionPlan>
-ConvStep<ConvolutionPlan>& add_convolution(Lowering& lowering, const Node& node, const ConvolutionPlan& plan,
-                                           const std::string& name, const std::string& packing) {
+void add_convolution(Lowering& lowering, const Node& node, ConvolutionPlan&& plan, const std::string& name,
+                     const std::string& packing) {
   const Filter filter = find_filter(lowering, node);
-  auto& step = lowering.add<ConvStep<ConvolutionPlan>>(node, name);
-  step.plan = plan;
+  auto& step = lowering.add<ConvStep<ConvolutionPlan>>(node, name, std::move(plan));
   step.packed = lowering.cache_of(node.inputs[1]).get(filter.weights, packing, [&] {
-    AlignedBuffer buffer(plan.packed_bytes());
-    plan.pack(filter.weights, filter.bias, buffer.data());
+    AlignedBuffer buffer(step.plan.packed_bytes());
+    step.plan.pack(filter.weights, filter.bias, buffer.data());
     return buffer;
   });
   step.epilogue = Epilogue(lowering, node);
   step.in = node.inputs[0];
   step.out = node.outputs[0];
-  step.scratch = lowering.scratch(plan.workspace_bytes());
+  step.scratch = lowering.scratch(step.plan.workspace_bytes());
   step.operations = convolution_operations(lowering, node);
-  return step;
 }
 
 struct DepthwiseStep : Step {
