@@ -233,6 +233,18 @@ TEST_CASE("depthwise: threads do not change the result, NaN and infinity pass") 
   CHECK(nans == 9);
 }
 
+TEST_CASE("depthwise: few rows are cut by channels") {
+  set_num_threads(3);
+  Case c{shape_of(3, 400, 200, 3, 1, 1)};
+  c.with_residual = c.with_activation = true;
+  check(c);
+  c.shape = shape_of(1, 900, 100, 5, 1, 2);
+  c.shape.output_pixel_stride = 103;
+  check(c);
+  check({shape_of(1, 5000, 12, 3, 1, 1)});
+  set_num_threads(0);
+}
+
 TEST_CASE("depthwise: ATen's weight layout") {
   const DepthwiseShape s = shape_of(8, 8, 19, 3, 1, 1);
   const auto in = random_floats(8 * 8 * 19, 1), weights = random_floats(9 * 19, 2);

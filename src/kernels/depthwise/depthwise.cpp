@@ -26,12 +26,12 @@ size_t block_count(const DepthwiseShape& s) noexcept {
 DepthwiseRowFunction choose_row(const DepthwiseShape& s) noexcept {
   const DepthwiseKernels& kernels = depthwise_kernels();
   if (s.multiplier == 1 && s.dilation_width == 1) {
-    if (s.kernel_width == 3 && s.stride_width == 1) return kernels.row_3x3_s1;
-    if (s.kernel_width == 3 && s.stride_width == 2) return kernels.row_3x3_s2;
-    if (s.kernel_width == 5 && s.stride_width == 1) return kernels.row_5x5_s1;
-    if (s.kernel_width == 5 && s.stride_width == 2) return kernels.row_5x5_s2;
+    if (s.kernel_width == 3 && s.stride_width == 1) return kernels.width3_stride1;
+    if (s.kernel_width == 3 && s.stride_width == 2) return kernels.width3_stride2;
+    if (s.kernel_width == 5 && s.stride_width == 1) return kernels.width5_stride1;
+    if (s.kernel_width == 5 && s.stride_width == 2) return kernels.width5_stride2;
   }
-  return kernels.row_any;
+  return kernels.any;
 }
 
 DepthwiseCall make_call(const DepthwiseShape& s, const void* packed, const GemmEpilogue& epilogue) noexcept {
@@ -113,19 +113,25 @@ void depthwise_rows(const DepthwiseShape& shape, const void* packed, const float
 void depthwise(const DepthwiseShape& shape, const void* packed, const float* input, float* output,
                const GemmEpilogue& epilogue) noexcept {
   if (shape.output_width == 0 || shape.output_channels() == 0) return;
-  const size_t row_work = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
-  const size_t grain = std::max<size_t>(1, kGrainWork / row_work);
-  const size_t input_image = shape.input_height * shape.input_width * input_stride(shape);
+  const DepthwiseCall call = make_call(shape, packed, epilogue);
+  const DepthwiseRowFunction row = choose_row(shape);
+  const size_t input_image = shape.input_height * shape.input_width * call.input_pixel_stride;
   const size_t output_pixels = shape.output_height * shape.output_width;
-  parallel_ranges(shape.batch * shape.output_height, grain, [&](size_t begin, size_t end) {
-    while (begin < end) {
-      const size_t b = begin / shape.output_height, y = begin % shape.output_height;
-      const size_t y_end = std::min(shape.output_height, y + end - begin);
+  // Rows are shared out; few rows (sound, small images) are cut by channels too.
+  const size_t rows = shape.batch * shape.output_height, blocks = block_count(shape);
+  const size_t row_work = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
+  const size_t wanted =
+      rows < 4 * num_threads() ? std::min(4 * num_threads() / (rows + 1) + 1, row_work / kGrainWork) : 1;
+  const size_t parts = std::clamp<size_t>(wanted, 1, blocks);
+  const size_t step = (blocks + parts - 1) / parts;
+  parallel_ranges(rows * parts, std::max<size_t>(1, kGrainWork * parts / row_work), [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t b = i / parts / shape.output_height, block = i % parts * step;
       GemmEpilogue image = epilogue;
       if (image.residual != nullptr) image.residual += b * output_pixels * image.residual_stride;
-      depthwise_rows(shape, packed, input + b * input_image, output + b * output_pixels * output_stride(shape), y,
-                     y_end, image);
-      begin += y_end - y;
+      if (block >= blocks) continue;
+      run_row(call, row, i / parts % shape.output_height, block, std::min(blocks, block + step),
+              input + b * input_image, output + b * output_pixels * call.output_pixel_stride, image);
     }
   });
 }

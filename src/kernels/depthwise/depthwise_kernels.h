@@ -27,11 +27,12 @@ using DepthwiseRowFunction = void (*)(const DepthwiseCall& call, size_t y, size_
 
 struct DepthwiseKernels {
   size_t lanes;
-  DepthwiseRowFunction row_3x3_s1;  // kernel width 3, stride width 1, dilation width 1, multiplier 1; any height
-  DepthwiseRowFunction row_3x3_s2;
-  DepthwiseRowFunction row_5x5_s1;
-  DepthwiseRowFunction row_5x5_s2;
-  DepthwiseRowFunction row_any;
+  // Dilation width and multiplier 1; any kernel height.
+  DepthwiseRowFunction width3_stride1;
+  DepthwiseRowFunction width3_stride2;
+  DepthwiseRowFunction width5_stride1;
+  DepthwiseRowFunction width5_stride2;
+  DepthwiseRowFunction any;
 };
 
 const DepthwiseKernels& depthwise_kernels();
