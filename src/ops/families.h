@@ -12,6 +12,8 @@ void register_convolution(OperatorTable& table);
 void register_pooling(OperatorTable& table);
 void register_resample(OperatorTable& table);
 void register_quantized(OperatorTable& table);
+void register_fft(OperatorTable& table);
+void register_convolution_backward(OperatorTable& table);
 void register_copy(OperatorTable& table);
 void register_reshape(OperatorTable& table);
 void register_slice(OperatorTable& table);

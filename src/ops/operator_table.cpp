@@ -11,6 +11,8 @@ const OperatorTable& operator_table() {
     ops::register_pooling(built);
     ops::register_resample(built);
     ops::register_quantized(built);
+    ops::register_fft(built);
+    ops::register_convolution_backward(built);
     ops::register_copy(built);
     ops::register_reshape(built);
     ops::register_slice(built);
