@@ -9,6 +9,7 @@ BinaryTable make_table() {
 #define ENR_ROW(name, cost) table.binary[kBinF32][static_cast<int>(Binary::k##name)] = &run_vectors<float, name>;
   ENR_FLOATING_BINARY_OPS(ENR_ROW)
 #undef ENR_ROW
+  table.binary[kBinF32][static_cast<int>(Binary::kPow)] = &run_pow<float, Pow>;
   fill_binary_f64(table.binary[kBinF64]);
   fill_binary_integer(table);
   fill_comparisons(table);

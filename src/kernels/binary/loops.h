@@ -3,6 +3,7 @@
 // The loops of two operands, over scalars (left to the compiler to vectorise) and over vectors.
 
 #include "kernels/binary/binary_table.h"
+#include "kernels/simd/arith.h"
 #include "kernels/simd/partial.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -53,6 +54,25 @@ void run_vectors(void* out, const void* const* in, const uint8_t* step, size_t n
     const T value = f(splat<T>(*x), splat<T>(*y))[0];
     for (size_t i = 0; i < n; ++i) z[i] = value;
   }
+}
+
+// Powers with the exponents that models use are products and roots, as eager computes them.
+template <class T, template <class> class Pow>
+void run_pow(void* out, const void* const* in, const uint8_t* step, size_t n, const LoopParams& params) noexcept {
+  using V = Vec<T>;
+  const T* x = static_cast<const T*>(in[0]);
+  T* z = static_cast<T*>(out);
+  if (step[0] != 0 && step[1] == 0 && n != 0) {
+    const T y = *static_cast<const T*>(in[1]);
+    if (y == 2) return map_vectors(x, z, n, [](V v) __attribute__((always_inline)) { return v * v; });
+    if (y == 3) return map_vectors(x, z, n, [](V v) __attribute__((always_inline)) { return v * v * v; });
+    if (y == static_cast<T>(0.5))
+      return map_vectors(x, z, n, [](V v) __attribute__((always_inline)) { return sqrt(v); });
+    if (y == -1) {
+      return map_vectors(x, z, n, [](V v) __attribute__((always_inline)) { return constant<V>(1) / v; });
+    }
+  }
+  run_vectors<T, Pow>(out, in, step, n, params);
 }
 
 void fill_binary_f64(LoopFn* rows);

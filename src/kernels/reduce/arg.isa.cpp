@@ -15,31 +15,50 @@ ENR_INLINE bool beats(T x, T best) {
   return best == best && (better || x != x);
 }
 
+template <bool largest, class T>
+ENR_INLINE T extreme_of(const T* p, size_t count) {
+  constexpr size_t lanes = kLanes<T>;
+  T top = p[0];
+  if (count < 2 * lanes) {
+    for (size_t i = 1; i < count; ++i) top = beats<largest, T>(p[i], top) ? p[i] : top;
+    return top;
+  }
+  Vec<T> a = load(p), b = load(p + count - lanes);  // overlaps, which an extreme does not mind
+  size_t i = lanes;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    a = largest ? max_nan(a, load(p + i)) : min_nan(a, load(p + i));
+    b = largest ? max_nan(b, load(p + i + lanes)) : min_nan(b, load(p + i + lanes));
+  }
+  if (i + lanes <= count) a = largest ? max_nan(a, load(p + i)) : min_nan(a, load(p + i));
+  const Vec<T> best = largest ? max_nan(a, b) : min_nan(a, b);
+  top = best[0];
+  for (size_t k = 1; k < lanes; ++k) top = beats<largest, T>(best[k], top) ? best[k] : top;
+  return top;
+}
+
+// Where `value` first stands; it does.
+template <class T>
+ENR_INLINE size_t find(const T* p, size_t count, T value) {
+  constexpr size_t lanes = kLanes<T>;
+  const bool is_nan = value != value;
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const Vec<T> v = load(p + i);
+    if (is_nan ? any(v != v) : any(v == splat<T>(value))) break;
+  }
+  while (!(is_nan ? p[i] != p[i] : p[i] == value)) ++i;
+  return i;
+}
+
 template <class T, bool largest>
 Best<T> arg_row(const T* x, size_t n, const Best<T>*, Best<T> acc) noexcept {
-  constexpr size_t lanes = kLanes<T>;
-  constexpr size_t block = 32 * lanes;
+  constexpr size_t block = 64 * kLanes<T>;
   for (size_t begin = 0; begin < n; begin += block) {
     const size_t count = n - begin < block ? n - begin : block;
-    const T* p = x + begin;
-    T top = p[0];
-    if (count == block) {
-      Vec<T> a = load(p), b = load(p + lanes);
-      for (size_t i = 2 * lanes; i < block; i += 2 * lanes) {
-        a = largest ? max_nan(a, load(p + i)) : min_nan(a, load(p + i));
-        b = largest ? max_nan(b, load(p + i + lanes)) : min_nan(b, load(p + i + lanes));
-      }
-      const Vec<T> best = largest ? max_nan(a, b) : min_nan(a, b);
-      top = best[0];
-      for (size_t i = 1; i < lanes; ++i) top = beats<largest, T>(best[i], top) ? best[i] : top;
-    } else {
-      for (size_t i = 1; i < count; ++i) top = beats<largest, T>(p[i], top) ? p[i] : top;
-    }
+    const T top = extreme_of<largest>(x + begin, count);
     if (acc.index < 0 || beats<largest, T>(top, acc.value)) {
-      size_t at = 0;
-      while (!(p[at] == top || (top != top && p[at] != p[at]))) ++at;
       acc.value = top;
-      acc.index = acc.seen + static_cast<int64_t>(begin + at);
+      acc.index = acc.seen + static_cast<int64_t>(begin + find(x + begin, count, top));
     }
   }
   acc.seen += static_cast<int64_t>(n);

@@ -26,7 +26,9 @@ struct Job {
   // Of truth values, as `computing`.
   Walk walk_truth(DType computing) const noexcept {
     InputConversion conversion;
-    conversion.first = convert_fn(in.dtype, DType::kBool);
+    // A byte that is not zero is true as it stands.
+    const bool is_byte = dtype_size(in.dtype) == 1 && computing == DType::kBool;
+    if (!is_byte) conversion.first = convert_fn(in.dtype, DType::kBool);
     if (computing != DType::kBool) conversion.second = convert_fn(DType::kBool, computing);
     return {sizes, in.data, in.dtype, in.strides, reduced, conversion};
   }
@@ -54,6 +56,8 @@ const ReduceKernel<float, double>* sums_of(float) { return reduce_table().sum_f3
 const ReduceKernel<double, double>* sums_of(double) { return reduce_table().sum_f64; }
 const ReduceKernel<float, float>* extremes_of(float) { return reduce_table().extreme_f32; }
 const ReduceKernel<double, double>* extremes_of(double) { return reduce_table().extreme_f64; }
+
+uint8_t is_true(uint8_t value) noexcept { return value != 0; }
 
 // Everything whose steps compute in a floating type T.
 template <class T>
@@ -182,10 +186,9 @@ void reduce(Reduce op, const ReduceParams& params, std::span<const int64_t> size
     case Reduce::kMax:
       return run_extreme(op, params, job);
     case Reduce::kAny:
-      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kLargest], keep<uint8_t>);
+      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kLargest], is_true);
     case Reduce::kAll:
-      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kSmallest],
-                        [](uint8_t value) -> uint8_t { return value != 0; });
+      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kSmallest], is_true);
     case Reduce::kCountNonZero:
       return run_single(job, job.walk_truth(DType::kInt64), table.sum_i64, keep<int64_t>);
     case Reduce::kSum:
@@ -193,6 +196,7 @@ void reduce(Reduce op, const ReduceParams& params, std::span<const int64_t> size
       break;
     case Reduce::kProd:
       if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.prod_i64, keep<int64_t>);
+      if (in.dtype == DType::kFloat32) return run_single(job, job.walk(DType::kFloat32), table.prod_f32, keep<double>);
       return run_single(job, job.walk(DType::kFloat64), table.prod_f64, keep<double>);
     case Reduce::kVar:
     case Reduce::kStd:

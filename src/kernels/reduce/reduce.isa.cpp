@@ -139,31 +139,42 @@ int64_t sum_row_i64(const int64_t* x, size_t n, const int64_t*, int64_t acc) noe
   return static_cast<int64_t>(total);
 }
 
-template <class T>
-ENR_INLINE T multiply(T x, T y) {
-  if constexpr (static_cast<T>(0.5) != T{0}) return x * y;
-  return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+template <class A>
+ENR_INLINE A multiply(A x, A y) {
+  if constexpr (static_cast<A>(0.5) != A{0}) return x * y;
+  return static_cast<A>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
 }
-template <class T>
-T times(T x, T y) noexcept {
+template <class A>
+A times(A x, A y) noexcept {
   return multiply(x, y);
 }
-template <class T>
-T prod_row(const T* x, size_t n, const T*, T acc) noexcept {
-  T partial[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+template <class T, class A>
+A prod_row(const T* x, size_t n, const A*, A acc) noexcept {
+  A partial[16];
+  for (size_t k = 0; k < 16; ++k) partial[k] = 1;
   size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    for (size_t k = 0; k < 8; ++k) partial[k] = multiply(partial[k], x[i + k]);
+  for (; i + 16 <= n; i += 16) {
+    for (size_t k = 0; k < 16; ++k) partial[k] = multiply(partial[k], static_cast<A>(x[i + k]));
   }
-  for (; i < n; ++i) acc = multiply(acc, x[i]);
-  for (size_t k = 0; k < 8; ++k) acc = multiply(acc, partial[k]);
+  for (; i < n; ++i) acc = multiply(acc, static_cast<A>(x[i]));
+  for (size_t k = 0; k < 16; ++k) acc = multiply(acc, partial[k]);
   return acc;
 }
-template <class T>
-void prod_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const T*, T* acc) noexcept {
-  for (size_t r = 0; r < rows; ++r) {
+template <class T, class A>
+void prod_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const A*, A* acc) noexcept {
+  size_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
     const T* row = x + static_cast<ptrdiff_t>(r) * row_stride;
-    for (size_t w = 0; w < width; ++w) acc[w] = multiply(acc[w], row[w]);
+    for (size_t w = 0; w < width; ++w) {
+      const A first = multiply(static_cast<A>(row[w]), static_cast<A>(row[static_cast<ptrdiff_t>(w) + row_stride]));
+      const A second = multiply(static_cast<A>(row[static_cast<ptrdiff_t>(w) + 2 * row_stride]),
+                                static_cast<A>(row[static_cast<ptrdiff_t>(w) + 3 * row_stride]));
+      acc[w] = multiply(acc[w], multiply(first, second));
+    }
+  }
+  for (; r < rows; ++r) {
+    const T* row = x + static_cast<ptrdiff_t>(r) * row_stride;
+    for (size_t w = 0; w < width; ++w) acc[w] = multiply(acc[w], static_cast<A>(row[w]));
   }
 }
 
@@ -244,24 +255,40 @@ T extreme_row(const T* x, size_t n, const T*, T acc) noexcept {
   return acc;
 }
 
+// Two vectors of columns from column w on.
+template <class T, class F>
+ENR_INLINE void extreme_two(const T* x, ptrdiff_t row_stride, size_t rows, T* acc) {
+  constexpr size_t lanes = kLanes<T>;
+  Vec<T> a = load(acc), b = load(acc + lanes);
+  for (size_t r = 0; r < rows; ++r) {
+    const T* p = x + static_cast<ptrdiff_t>(r) * row_stride;
+    a = F::wins(a, F::of(load(p)));
+    b = F::wins(b, F::of(load(p + lanes)));
+  }
+  store(acc, a);
+  store(acc + lanes, b);
+}
+
 template <class T, class F>
 void extreme_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const T*, T* acc) noexcept {
-  constexpr size_t lanes = kLanes<T>;
-  size_t w = 0;
-  for (; w + 2 * lanes <= width; w += 2 * lanes) {
-    Vec<T> a = load(acc + w), b = load(acc + w + lanes);
-    for (size_t r = 0; r < rows; ++r) {
-      const T* p = x + static_cast<ptrdiff_t>(r) * row_stride + w;
-      a = F::wins(a, F::of(load(p)));
-      b = F::wins(b, F::of(load(p + lanes)));
+  constexpr size_t step = 2 * kLanes<T>;
+  // A few rows at a time, so that they are read as they lie in memory.
+  constexpr size_t batch = 16;
+  for (size_t r = 0; r < rows; r += batch) {
+    const T* p = x + static_cast<ptrdiff_t>(r) * row_stride;
+    const size_t count = rows - r < batch ? rows - r : batch;
+    size_t w = 0;
+    for (; w + step <= width; w += step) extreme_two<T, F>(p + w, row_stride, count, acc + w);
+    if (w == width) continue;
+    if (width >= step) {  // overlaps, which an extreme does not mind
+      extreme_two<T, F>(p + width - step, row_stride, count, acc + width - step);
+      continue;
     }
-    store(acc + w, a);
-    store(acc + w + lanes, b);
-  }
-  for (; w < width; ++w) {
-    for (size_t r = 0; r < rows; ++r) {
-      acc[w] = extreme_combine<T, F>(
-          F::of(splat<T>(x[static_cast<ptrdiff_t>(r) * row_stride + static_cast<ptrdiff_t>(w)]))[0], acc[w]);
+    for (; w < width; ++w) {
+      for (size_t k = 0; k < count; ++k) {
+        const T value = p[static_cast<ptrdiff_t>(k) * row_stride + static_cast<ptrdiff_t>(w)];
+        acc[w] = extreme_combine<T, F>(F::of(splat<T>(value))[0], acc[w]);
+      }
     }
   }
 }
@@ -290,8 +317,9 @@ ReduceTable make_table() {
   fill_sums<float>(table.sum_f32);
   fill_sums<double>(table.sum_f64);
   table.sum_i64 = {0, &sum_row_i64, &sum_columns<int64_t, int64_t, Value>, &plus<int64_t>, false};
-  table.prod_f64 = {1, &prod_row<double>, &prod_columns<double>, &times<double>, false};
-  table.prod_i64 = {1, &prod_row<int64_t>, &prod_columns<int64_t>, &times<int64_t>, false};
+  table.prod_f32 = {1, &prod_row<float, double>, &prod_columns<float, double>, &times<double>, false};
+  table.prod_f64 = {1, &prod_row<double, double>, &prod_columns<double, double>, &times<double>, false};
+  table.prod_i64 = {1, &prod_row<int64_t, int64_t>, &prod_columns<int64_t, int64_t>, &times<int64_t>, false};
   fill_extremes<float>(table.extreme_f32);
   fill_extremes<double>(table.extreme_f64);
   fill_integer_extremes<int64_t>(table.extreme_i64, INT64_MIN, INT64_MAX);

@@ -48,6 +48,7 @@ struct ReduceTable {
   ReduceKernel<float, double> sum_f32[kSumTerms];
   ReduceKernel<double, double> sum_f64[kSumTerms];
   ReduceKernel<int64_t, int64_t> sum_i64;
+  ReduceKernel<float, double> prod_f32;
   ReduceKernel<double, double> prod_f64;
   ReduceKernel<int64_t, int64_t> prod_i64;
   // NaN wins over every number.

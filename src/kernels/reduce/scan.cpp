@@ -110,23 +110,33 @@ void run(Scan op, const Shape& shape, const ConstStrided& in, DType out_dtype, v
   const size_t steps = static_cast<size_t>(shape.steps);
   const size_t blocks = (columns + kColumns - 1) / kColumns;
   const size_t grain = std::max<size_t>(kGrain / (steps * std::min(columns, kColumns)), 1);
+  // Rows that lie behind each other are taken several at a time.
+  const bool is_dense = shape.inner.rank == 1 && shape.inner.inner_stride() == 1 && blocks == 1 &&
+                        shape.step_stride == static_cast<int64_t>(columns);
+  const size_t rows = is_dense ? kColumns / columns : 1;
   parallel_ranges(shape.outer.count() * blocks, grain, [&](size_t begin, size_t end) {
     Running<A> running;
     alignas(16) std::byte raw[kColumns * 16];
-    A row[kColumns];
+    A tile[kColumns];
     for (size_t i = begin; i < end; ++i) {
       const size_t column = i % blocks * kColumns;
       const size_t width = std::min(kColumns, columns - column);
       const int64_t base = shape.outer.offset(i / blocks, shape.outer.rank);
-      for (size_t step = 0; step < steps; ++step) {
+      for (size_t step = 0; step < steps; step += rows) {
+        const size_t count = std::min(rows, steps - step);
         const int64_t offset = base + static_cast<int64_t>(step) * shape.step_stride;
         const std::byte* from = static_cast<const std::byte*>(in.data) + offset * static_cast<int64_t>(in_size);
-        gather_list(shape.inner, from, in_size, column, width, raw);
-        read(raw, row, width);
-        fold(op, static_cast<int64_t>(step), row, width, running);
+        if (rows == 1) {
+          gather_list(shape.inner, from, in_size, column, width, raw);
+          from = raw;
+        }
+        read(from, tile, count * width);
         const size_t to = (i / blocks * steps + step) * columns + column;
-        write(row, static_cast<std::byte*>(out) + to * out_size, width);
-        if (indices != nullptr) std::memcpy(indices + to, running.index, width * sizeof(int64_t));
+        for (size_t r = 0; r < count; ++r) {
+          fold(op, static_cast<int64_t>(step + r), tile + r * width, width, running);
+          if (indices != nullptr) std::memcpy(indices + to + r * columns, running.index, width * sizeof(int64_t));
+        }
+        write(tile, static_cast<std::byte*>(out) + to * out_size, count * width);
       }
     }
   });

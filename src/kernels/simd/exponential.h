@@ -151,12 +151,19 @@ ENR_INLINE V sigmoid(V x) {
   return (x < V{} ? e : constant<V>(1)) / (constant<V>(1) + e);
 }
 
+// `ratio` where |x| is below limit, 1 with x's sign beyond and nowhere more than that.
+ENR_INLINE F32 saturate(F32 x, F32 ratio, double limit) {
+  const F32 one = constant<F32>(1);
+  const F32 bounded = min_keep_nan(max_keep_nan(ratio, negate(one)), one);
+  return abs(x) >= constant<F32>(limit) ? copysign(one, x) : bounded;
+}
+
+// x P(x^2) / Q(x^2), within 5 ulp; beyond 9.02 the result rounds to 1.
 ENR_INLINE F32 tanh(F32 x) {
-  const F32 a = abs(x);
-  const F32 z = x * x;
-  const F32 near = fma(polynomial(z, -0.333332986, 0.133319601, -0.0537867621, 0.0208055656, -0.00590600446) * z, x, x);
-  const F32 far = constant<F32>(1) - constant<F32>(2) / (exp(a + a) + constant<F32>(1));
-  return a < constant<F32>(0.6) ? near : copysign(far, x);
+  const F32 z = min_keep_nan(x * x, constant<F32>(81.4));
+  const F32 p = polynomial(z, 1, 0.136799321, 0.00386834797, 2.80078148e-05, 3.05856709e-08, -1.22037606e-11);
+  const F32 q = polynomial(z, 1, 0.470132649, 0.0272459146, 0.000393866503, 1.28738873e-06);
+  return saturate(x, x * p / q, 9.02);
 }
 ENR_INLINE F64 tanh(F64 x) {
   const F64 t = expm1(abs(x) * constant<F64>(-2));

@@ -35,15 +35,13 @@ ENR_INLINE F32 hypot(F32 x, F32 y) {
   return (abs(x) == infinity) | (abs(y) == infinity) ? infinity : result;
 }
 
-// Within 2 ulp: a polynomial near zero, 1 - exp(polynomial) beyond.
+// x P(x^2) / Q(x^2), within 5 ulp; beyond 3.93 the result rounds to 1.
 ENR_INLINE F32 erf(F32 x) {
-  const F32 a = min_keep_nan(abs(x), constant<F32>(3.95));
-  const F32 z = a * a;
-  const F32 near =
-      fma(polynomial(z, 0.128379151, -0.376124978, 0.112818465, -0.0267677289, 0.00499483431, -0.000599940133), x, x);
-  const F32 g = polynomial(a, 0.128519773, 0.635700047, 0.105285808, -0.0229052771, 0.00321971183, -0.000214559273);
-  const F32 far = constant<F32>(1) - exp(negate(fma(a, g, a)));
-  return a < constant<F32>(0.92) ? near : copysign(far, x);
+  const F32 z = min_keep_nan(x * x, constant<F32>(15.5));
+  const F32 p = polynomial(z, 1.12837923, 0.185151532, 0.0542546473, 0.00384037266, 0.000377144228, 4.61934587e-06,
+                           -1.28545645e-08);
+  const F32 q = polynomial(z, 1, 0.497419685, 0.11388801, 0.015434918, 0.00130239432, 6.2494124e-05);
+  return saturate(x, x * p / q, 3.93);
 }
 
 // The rest of a division that truncates, exactly.

@@ -8,17 +8,31 @@
 namespace enr::kernels::ENR_ISA {
 
 ENR_INLINE double add_lanes(F64 v) {
-  double total = 0;
-  for (size_t i = 0; i < kLanes<double>; ++i) total += v[i];
-  return total;
+#if defined(__AVX512F__)
+  const __m256d quarter = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(quarter), _mm256_extractf128_pd(quarter, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+#elif defined(__AVX2__)
+  const __m128d two = _mm_add_pd(_mm256_castpd256_pd128((__m256d)v), _mm256_extractf128_pd((__m256d)v, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+#else
+  return v[0] + v[1];
+#endif
 }
+
 ENR_INLINE float add_lanes(F32 v) {
-  float lanes[kF32Lanes];
-  store(lanes, v);
-  for (size_t width = kF32Lanes / 2; width > 0; width /= 2) {
-    for (size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes[0];
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)v), _mm512_extractf32x8_ps((__m512)v, 1));
+#else
+  const __m256 half = (__m256)v;
+#endif
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+#else
+  return (v[0] + v[2]) + (v[1] + v[3]);
+#endif
 }
 
 // A running sum that also keeps what each addition rounds away.
@@ -71,13 +85,6 @@ ENR_INLINE double sum_of(const T* x, size_t n, F f) {
     sum.add(total_of(rest));
   }
   return sum.value();
-}
-
-template <class T>
-ENR_INLINE T largest_lane(Vec<T> v) {
-  T result = v[0];
-  for (size_t i = 1; i < kLanes<T>; ++i) result = v[i] > result || v[i] != v[i] ? v[i] : result;
-  return result;
 }
 
 }  // namespace enr::kernels::ENR_ISA

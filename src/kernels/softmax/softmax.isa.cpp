@@ -11,25 +11,32 @@ ENR_INLINE T lane_log(T x) {
   return log(splat<T>(x))[0];
 }
 
-// The largest element, NaN if there is one.
+// The largest element that is a number: NaN shows up in the exponentials anyway.
 template <class T>
 ENR_INLINE T largest(const T* x, size_t n) {
   constexpr size_t lanes = kLanes<T>;
-  const T lowest = static_cast<T>(-__builtin_inf());
+  T best = static_cast<T>(-__builtin_inf());
   if (n < lanes) {
-    T best = lowest;
-    for (size_t i = 0; i < n; ++i) best = x[i] > best || x[i] != x[i] ? x[i] : best;
+    for (size_t i = 0; i < n; ++i) best = x[i] > best ? x[i] : best;
     return best;
   }
-  Vec<T> a = load(x), b = a;
-  size_t i = lanes;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    a = max_nan(a, load(x + i));
-    b = max_nan(b, load(x + i + lanes));
+  Vec<T> a = splat<T>(best), b = a, c = a, d = load(x + n - lanes);
+  size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = max_keep_nan(a, load(x + i));
+    b = max_keep_nan(b, load(x + i + lanes));
+    c = max_keep_nan(c, load(x + i + 2 * lanes));
+    d = max_keep_nan(d, load(x + i + 3 * lanes));
   }
-  if (i + lanes <= n) a = max_nan(a, load(x + i));
-  b = max_nan(b, load(x + n - lanes));
-  return largest_lane<T>(max_nan(a, b));
+  for (; i + lanes <= n; i += lanes) a = max_keep_nan(a, load(x + i));
+  // a, b and c are never NaN; d may be in the lanes of its first load.
+  a = max_keep_nan(max_keep_nan(a, b), max_keep_nan(c, d));
+  T values[lanes];
+  store(values, a);
+  for (size_t width = lanes / 2; width > 0; width /= 2) {
+    for (size_t k = 0; k < width; ++k) values[k] = values[k] > values[k + width] ? values[k] : values[k + width];
+  }
+  return values[0];
 }
 
 // Writes exp(x - shift) and returns the sum of it.
