@@ -210,7 +210,7 @@ namespace {
 
 // Compares a batch of products with the definition; returns C.
 std::vector<float> check_batch(size_t outer, size_t inner, size_t m, size_t n, size_t k, bool b_transposed,
-                               bool with_addend) {
+                               bool with_addend, float alpha = 0.3f) {
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
@@ -237,7 +237,7 @@ std::vector<float> check_batch(size_t outer, size_t inner, size_t m, size_t n, s
   call.a = a.data();
   call.b = b.data();
   call.c = c.data();
-  call.alpha = 0.3f;
+  call.alpha = alpha;
   call.beta = -2.0f;
   call.max = 1.5f;
   if (with_addend) {  // one row for each outer batch
@@ -261,7 +261,7 @@ std::vector<float> check_batch(size_t outer, size_t inner, size_t m, size_t n, s
             sum += product;
             size += std::fabs(product);
           }
-          double want = 0.3f * sum;
+          double want = alpha * sum;
           if (with_addend) want += -2.0 * addend[o * n + j];
           wrong += !(std::fabs(row[j] - std::min(want, 1.5)) <= 1e-6 * size);
         }
@@ -280,6 +280,7 @@ TEST_CASE("batch_matmul: sizes around the tiles") {
     for (const size_t n : {1, 4, 15, 16, 33, 70}) {
       for (const size_t k : {0, 1, 7, 16, 19, 64}) {
         for (const bool b_transposed : {false, true}) check_batch(2, 3, m, n, k, b_transposed, (m + n + k) % 2 == 0);
+        check_batch(2, 3, m, n, k, false, (m + n + k) % 2 == 1, 1.0f);
       }
     }
   }

@@ -80,6 +80,48 @@ void multiply_dots(const BatchMatmul& call, size_t batches) noexcept {
   });
 }
 
+// A few rows of A by [k, n] matrices as they lie; only a last panel that is not full is packed.
+void multiply_in_place(const BatchMatmul& call, const Panels& panels, size_t first, size_t count,
+                       float* workspace) noexcept {
+  const GemmKernels& kernels = gemm_kernels();
+  const size_t wanted = std::clamp<size_t>(count * call.m * call.n * call.k / kTaskWork, 1, 4 * num_threads());
+  const size_t groups = std::min(wanted, count * panels.count);
+  parallel_for(groups, [&](size_t i) {
+    const Range range = part_of(count * panels.count, groups, i);
+    for (size_t j = range.begin; j < range.end; ++j) {
+      const size_t batch = j / panels.count, panel = j % panels.count, column = panel * panels.width;
+      const Matrices at = matrices_of(call, first + batch);
+      const bool is_full = panels.columns_of(panel) == panels.width_of(panel);
+      GemmTile tile = {};
+      tile.taps = 1;
+      tile.a_stride = call.a_stride;
+      tile.k = call.k;
+      tile.b = at.b + column;
+      tile.b_stride = call.b_stride;
+      if (!is_full) {
+        float* packed = workspace + batch * matrix_floats(panels);
+        pack_panel(call, at.b, panels, panel, packed);
+        tile.b = packed + panels.offset_of(panel) + panels.width_of(panel);
+        tile.b_stride = panels.width_of(panel);
+      }
+      tile.c_stride = call.c_stride;
+      tile.columns = panels.columns_of(panel);
+      tile.addend_stride = call.addend_stride;
+      tile.addend_scale = call.beta;
+      tile.min = call.min;
+      tile.max = call.max;
+      const TileFunction* functions = panels.width_of(panel) == panels.width ? kernels.wide : kernels.narrow;
+      for (size_t row = 0; row < call.m; row += kernels.rows) {
+        const float* a = at.a + row * call.a_stride;
+        tile.a = &a;
+        tile.c = at.c + row * call.c_stride + column;
+        tile.addend = at.addend == nullptr ? nullptr : at.addend + row * call.addend_stride + column;
+        functions[std::min(call.m - row, kernels.rows) - 1](tile);
+      }
+    }
+  });
+}
+
 // Batches [first, first + count) by packed matrices: all are packed, then all are multiplied.
 void multiply_packed(const BatchMatmul& call, const Panels& panels, size_t first, size_t count,
                      float* workspace) noexcept {
@@ -124,8 +166,11 @@ void batch_matmul(const BatchMatmul& call, void* workspace) noexcept {
   if (call.b_transposed && call.m < kDotRows) return multiply_dots(call, batches);
   const Panels panels(call.n, call.k);
   const size_t at_once = batches_at_once(batches, panels);
+  // Packing costs about as much as a few rows of the product.
+  const bool is_in_place = !call.b_transposed && call.alpha == 1.0f && call.m <= gemm_kernels().rows;
+  const auto multiply = is_in_place ? multiply_in_place : multiply_packed;
   for (size_t first = 0; first < batches; first += at_once) {
-    multiply_packed(call, panels, first, std::min(at_once, batches - first), static_cast<float*>(workspace));
+    multiply(call, panels, first, std::min(at_once, batches - first), static_cast<float*>(workspace));
   }
 }
 

@@ -15,6 +15,9 @@ constexpr size_t kRows = 6, kVectors = 4;
 constexpr size_t kRows = 6, kVectors = 2;
 #endif
 constexpr size_t kUnroll = 4;
+// How far ahead of the sums weights are fetched, in bytes of a panel. Weights often come from memory, where the
+// processor's own prefetching leaves a tile of 14 rows at 30% of its speed.
+constexpr size_t kAhead = 8192;
 
 // Row i of A lies at base[row_base(i)] + row_factor(i) * stride, so that four bases and one stride address 14 rows with
 // the processor's own scaled addressing (factors 0, 1, 2, 4, 8).
@@ -56,6 +59,9 @@ ENR_INLINE void accumulate(F32 (&sum)[kSets<R, V>][R][V], const GemmTile& tile) 
 #pragma GCC unroll 4
       for (size_t step = 0; step < kUnroll; ++step) {
         hide(stride);
+        for (size_t v = 0; v < V * kVectorBytes; v += 64) {
+          __builtin_prefetch(b + kAhead / (V * kVectorBytes) * b_step + v);
+        }
         multiply(sum[step % kSets<R, V>], base, stride, b, step);
         b += b_step;
       }

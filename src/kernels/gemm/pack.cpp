@@ -1,10 +1,13 @@
 #include "base/half.h"
+#include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/panels.h"
 
 namespace enr::kernels {
 
 namespace {
+
+constexpr size_t kTaskFloats = 16 * 1024;
 
 void pack_panel(WeightLayout layout, size_t columns, size_t width, size_t k, const float* weights, size_t stride,
                 float* out) noexcept {
@@ -39,13 +42,17 @@ template <class T>
 void pack(WeightLayout layout, size_t n, size_t k, const T* weights, size_t stride, const float* bias,
           void* packed) noexcept {
   const Panels panels(n, k);
-  for (size_t panel = 0; panel < panels.count; ++panel) {
+  const auto pack_one = [&](size_t panel) {
     float* out = static_cast<float*>(packed) + panels.offset_of(panel);
     const size_t first = panel * panels.width, width = panels.width_of(panel), columns = panels.columns_of(panel);
     for (size_t j = 0; j < width; ++j) out[j] = bias != nullptr && j < columns ? bias[first + j] : 0.0f;
     pack_panel(layout, columns, width, k, weights + first * (layout == WeightLayout::kOutputMajor ? stride : 1), stride,
                out + width);
-  }
+  };
+  const size_t floats = panels.width * (1 + k);
+  parallel_ranges(panels.count, 1 + kTaskFloats / floats, [&](size_t begin, size_t end) {
+    for (size_t panel = begin; panel < end; ++panel) pack_one(panel);
+  });
 }
 
 }  // namespace
