@@ -35,7 +35,7 @@ ENR_INLINE F32 hypot(F32 x, F32 y) {
   return (abs(x) == infinity) | (abs(y) == infinity) ? infinity : result;
 }
 
-// x P(x^2) / Q(x^2), within 5 ulp; beyond 3.93 the result rounds to 1.
+// x P(x^2) / Q(x^2), within 5 ulp (6 where multiply-adds are not fused); beyond 3.93 the result rounds to 1.
 ENR_INLINE F32 erf(F32 x) {
   const F32 z = min_keep_nan(x * x, constant<F32>(15.5));
   const F32 p = polynomial(z, 1.12837923, 0.185151532, 0.0542546473, 0.00384037266, 0.000377144228, 4.61934587e-06,
