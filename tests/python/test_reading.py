@@ -188,3 +188,12 @@ def test_bytes_behind_the_end_do_not_matter() -> None:
     x = RNG.random((2, 3), np.float32)
     program = en.Runtime.get().load_program(adder().build() + b"trailing")
     np.testing.assert_array_equal(program.load_method("forward")([x])[0], x + 10)
+
+
+def test_nodes_that_give_other_shapes_than_declared_are_refused() -> None:
+    g = PayloadBuilder()
+    pad = {"pre_paddings": [0, 1 << 30], "post_paddings": [0, 0], "padding_value": 0.0}
+    g.node("StaticConstantPad", input=g.input((2, 3)), output=g.output((2, 4)), **pad)
+    assert "StaticConstantPad: gives value 1 the shape [2, 1073741827], declared is [2, 4]" in refusal(
+        delegated_program(g)
+    )

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "delegates/xnnpack/declared_shapes.h"
 #include "delegates/xnnpack/payload.h"
 #include "delegates/xnnpack/translate.h"
 #include "graph/compiled_graph.h"
@@ -128,7 +129,9 @@ class Compiled : public CompiledDelegate {
       ++(value.is_external_input ? input_count_ : output_count_);
     }
     try {
-      compiled_ = std::make_shared<const graph::CompiledGraph>(translate(payload_), weights);
+      graph::Graph graph = translate(payload_);
+      check_declared_shapes(payload_, graph);
+      compiled_ = std::make_shared<const graph::CompiledGraph>(std::move(graph), weights);
     } catch (const Error& error) {
       throw Error(ErrorKind::kProgramLoad, error.what());
     }
