@@ -38,7 +38,7 @@ std::string_view isa_name(Isa isa) noexcept {
 
 namespace {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(ENR_BASELINE_ONLY)
 // gcc before 13 has no name for AVX-VNNI in __builtin_cpu_supports: leaf 7, subleaf 1, EAX bit 4.
 bool has_avx_vnni() {
   unsigned a = 7, b = 0, c = 1, d = 0;
@@ -49,7 +49,9 @@ bool has_avx_vnni() {
 
 std::vector<Isa> detect() {
   std::vector<Isa> isas{Isa::kBaseline};
-#if defined(__x86_64__)
+#if defined(ENR_BASELINE_ONLY)
+  return isas;
+#elif defined(__x86_64__)
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   if (!avx2) return isas;
