@@ -10,7 +10,7 @@ namespace {
 #if defined(__AVX512F__)
 constexpr size_t kRows = 14, kVectors = 2;
 #elif defined(__aarch64__)
-constexpr size_t kRows = 6, kVectors = 4;
+constexpr size_t kRows = 8, kVectors = 2;
 #else
 constexpr size_t kRows = 6, kVectors = 2;
 #endif
