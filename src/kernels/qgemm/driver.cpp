@@ -22,7 +22,7 @@ size_t round_up(size_t value, size_t multiple) noexcept { return (value + multip
 
 // A row of a tile. Rows that lie a multiple of 256 bytes apart would fight for the same lines of the cache.
 size_t row_bytes(const QActivations& activations, size_t k) noexcept {
-  const size_t bytes = round_up(round_up(k, 2 * activations.group) * activations.bytes, 64);
+  const size_t bytes = round_up(round_up(k, 2 * activations.group) * activations.bytes + activations.slack, 64);
   return bytes % 256 == 0 ? bytes + 64 : bytes;
 }
 

@@ -30,52 +30,91 @@ ENR_DEFINE_TILE(int4_tile, int4_rows, kMaxInt4Rows)
 ENR_DEFINE_TILE(int4_block_tile, int4_block_rows, kMaxBlockRows)
 #undef ENR_DEFINE_TILE
 
-// One run of bytes XORed with `flip`. Runs of a vector or more end with a vector that overlaps the one before.
+// Runs are copied in pieces, the last of which overlaps the one before; short ones in two pieces of a smaller size, or
+// (AVX-512) in one that writes more than there is.
+template <class Word>
+ENR_INLINE void copy_ends(const uint8_t* from, size_t count, uint64_t flips, uint8_t* to) {
+  Word first, last;
+  memcpy(&first, from, sizeof first);
+  memcpy(&last, from + count - sizeof last, sizeof last);
+  first ^= (Word)flips;
+  last ^= (Word)flips;
+  memcpy(to, &first, sizeof first);
+  memcpy(to + count - sizeof last, &last, sizeof last);
+}
+
+// One run of bytes XORed with `flip`.
 ENR_INLINE void copy_bytes(const uint8_t* from, size_t count, uint8_t flip, uint8_t* to) {
-  const I8 mask = I8{} + (int8_t)flip;
-  size_t i = 0;
   if (count >= kVectorBytes) {
-    for (; i + kVectorBytes <= count; i += kVectorBytes) {
+    const I8 mask = I8{} + (int8_t)flip;
+    for (size_t i = 0;; i = i + 2 * kVectorBytes <= count ? i + kVectorBytes : count - kVectorBytes) {
       const I8 v = load_bytes(from + i) ^ mask;
       memcpy(to + i, &v, sizeof v);
+      if (i + kVectorBytes == count) return;
     }
-    if (i == count) return;
-    const I8 v = load_bytes(from + count - kVectorBytes) ^ mask;
-    memcpy(to + count - kVectorBytes, &v, sizeof v);
-    return;
   }
 #if defined(__AVX512BW__)
-  const __mmask64 lanes = _bzhi_u64(~0ull, (unsigned)count);
-  _mm512_mask_storeu_epi8(to, lanes, (__m512i)((I8)_mm512_maskz_loadu_epi8(lanes, from) ^ mask));
+  const I8 v = (I8)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, (unsigned)count), from) ^ (int8_t)flip;
+  memcpy(to, &v, sizeof v);
 #else
-  const uint64_t words = 0x0101010101010101ull * flip;
-  for (; i + 8 <= count; i += 8) {
-    uint64_t v;
-    memcpy(&v, from + i, 8);
-    v ^= words;
-    memcpy(to + i, &v, 8);
+  const uint64_t flips = 0x0101010101010101ull * flip;
+  while (count > 16) {
+    copy_ends<uint64_t>(from, 16, flips, to);
+    from += 16;
+    to += 16;
+    count -= 16;
   }
-  for (; i < count; ++i) to[i] = from[i] ^ flip;
+  if (count >= 8) return copy_ends<uint64_t>(from, count, flips, to);
+  if (count >= 4) return copy_ends<uint32_t>(from, count, flips, to);
+  for (size_t i = 0; i < count; ++i) to[i] = from[i] ^ flip;
 #endif
 }
 
+#if defined(__SSE2__) && !defined(__AVX512BW__) && !ENR_DOT4
+// Eight int8 as int16, each XORed with flip as the int8 it is.
+ENR_INLINE __m128i widen_eight(__m128i bytes, uint8_t flip) {
+  bytes = _mm_xor_si128(bytes, _mm_set1_epi8((char)flip));
+  return _mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8);
+}
+#endif
+
 // One run of int8 as int16.
 ENR_INLINE void copy_wide(const uint8_t* from, size_t count, uint8_t flip, int16_t* to) {
-  size_t i = 0;
 #if !ENR_DOT4
   constexpr size_t kHalf = kVectorBytes / 2;
-  // flip is 0 or 0x80: of the sign-extended number, XORing 0x80 and extending it again is what is wanted.
-  const I16 mask = I16{} + (int16_t)(int8_t)flip;
   if (count >= kHalf) {
-    for (;; i = i + 2 * kHalf <= count ? i + kHalf : count - kHalf) {
-      I16 v = (I16)widen_half(from + i);
-      v = (v ^ mask) << 8 >> 8;
+    // flip is 0 or 0x80: of the sign-extended number, XORing 0x80 and extending it again is what is wanted.
+    const I16 mask = I16{} + (int16_t)(int8_t)flip;
+    for (size_t i = 0;; i = i + 2 * kHalf <= count ? i + kHalf : count - kHalf) {
+      const I16 v = ((I16)widen_half(from + i) ^ mask) << 8 >> 8;
       memcpy(to + i, &v, sizeof v);
       if (i + kHalf == count) return;
     }
   }
+#if defined(__AVX512BW__)
+  const __mmask32 lanes = _bzhi_u32(~0u, (unsigned)count);
+  const __m256i bytes = _mm256_xor_si256(_mm256_maskz_loadu_epi8(lanes, from), _mm256_set1_epi8((char)flip));
+  const __m512i v = _mm512_maskz_cvtepi8_epi16(0xffffffffu, bytes);
+  memcpy(to, &v, sizeof v);
+  return;
+#elif defined(__SSE2__)
+  if (count >= 8) {
+    for (size_t i = 0;; i = i + 16 <= count ? i + 8 : count - 8) {
+      _mm_storeu_si128((__m128i*)(to + i), widen_eight(_mm_loadl_epi64((const __m128i*)(from + i)), flip));
+      if (i + 8 == count) return;
+    }
+  }
+  if (count >= 4) {
+    for (size_t i = 0;; i = count - 4) {
+      int32_t word;
+      memcpy(&word, from + i, sizeof word);
+      _mm_storel_epi64((__m128i*)(to + i), widen_eight(_mm_cvtsi32_si128(word), flip));
+      if (i + 4 == count) return;
+    }
+  }
 #endif
-  for (; i < count; ++i) to[i] = (int8_t)(from[i] ^ flip);
+#endif
+  for (size_t i = 0; i < count; ++i) to[i] = (int8_t)(from[i] ^ flip);
 }
 
 template <size_t kBytes, uint8_t kOffset>
@@ -117,6 +156,11 @@ using Activation = int8_t;
 constexpr uint8_t kOffset = 0;
 using Activation = int16_t;
 #endif
+#if defined(__AVX512BW__)
+constexpr size_t kSlack = kVectorBytes;
+#else
+constexpr size_t kSlack = 0;
+#endif
 template <size_t bytes>
 struct Int4ActivationOf {
   using Type = int8_t;
@@ -131,8 +175,9 @@ struct Int4ActivationOf<2> {
 const QGemmTable& qgemm_table() {
   static constexpr QGemmTable table{
       .panel = kPanel,
-      .int8 = {.bytes = kActivationBytes, .group = kGroup, .offset = kOffset, .max_rows = kMaxRows},
-      .int4 = {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kMaxInt4Rows},
+      .int8 = {.bytes = kActivationBytes, .group = kGroup, .offset = kOffset, .max_rows = kMaxRows, .slack = kSlack},
+      .int4 =
+          {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kMaxInt4Rows, .slack = kSlack},
       .static_tile = &static_tile,
       .dynamic_tile = &dynamic_tile,
       .int4_tile = &int4_tile,
