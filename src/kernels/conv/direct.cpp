@@ -70,6 +70,7 @@ Source source_of(const ConvShape& s, const PixelGrid& from, const float* input, 
 // Copies what the area's windows see, zeros beside the input included, and tells where it now lies.
 Source copy_band(const ConvShape& s, const Source& from, const Area& area, float* band) noexcept {
   const size_t channels = group_inputs(s);
+  if (channels == 0) return from;
   const auto first_y = static_cast<ptrdiff_t>(area.y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
   const auto first_x = static_cast<ptrdiff_t>(area.x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
   const auto rows =
@@ -104,6 +105,7 @@ void copy_windows(const ConvShape& s, const Source& from, const Area& area, floa
   const size_t channels = group_inputs(s);
   const bool whole_rows = s.dilation_width == 1 && from.pixel_stride == channels;
   const size_t pieces = whole_rows ? 1 : s.kernel_width, floats = whole_rows ? s.kernel_width * channels : channels;
+  if (floats == 0) return;
   for (size_t y = area.y; y < area.y_end; ++y) {
     const Range valid = kernel_rows(s, y);
     for (size_t x = area.x; x < area.x_end; ++x) {
