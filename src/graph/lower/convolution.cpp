@@ -44,7 +44,7 @@ struct ConvStep : Step {
 };
 
 template <class ConvolutionPlan>
-void add_convolution(Lowering& lowering, const Node& node, ConvolutionPlan&& plan, const std::string& name,
+void add_convolution(Lowering& lowering, const Node& node, ConvolutionPlan plan, const std::string& name,
                      const std::string& packing) {
   const Filter filter = find_filter(lowering, node);
   auto& step = lowering.add<ConvStep<ConvolutionPlan>>(node, name, std::move(plan));
