@@ -18,14 +18,6 @@ NAMES = {
     "bool": np.bool_,
     "f16": np.float16,
 }
-    "f32": np.float32,
-    "f64": np.float64,
-    "i32": np.int32,
-    "i64": np.int64,
-    "u8": np.uint8,
-    "bool": np.bool_,
-    "f16": np.float16,
-}
 
 
 def median_ns(body):

@@ -239,9 +239,12 @@ void bench_rows(size_t rows, size_t cols) {
   const size_t n = rows * cols;
   Data x(DType::kFloat32, n, -4, 4), y(DType::kFloat32, n, 0, 1), gamma(DType::kFloat32, n, 0, 1);
   const std::string shape = std::to_string(rows) + "x" + std::to_string(cols);
-  time_row(std::string("softmax ") + shape, n, [&] { softmax(false, DType::kFloat32, x.data(), y.data(), rows, cols, 1); });
-  time_row(std::string("log_softmax ") + shape, n, [&] { softmax(true, DType::kFloat32, x.data(), y.data(), rows, cols, 1); });
-  time_row(std::string("softmax columns ") + shape, n, [&] { softmax(false, DType::kFloat32, x.data(), y.data(), 1, rows, cols); });
+  time_row(std::string("softmax ") + shape, n,
+           [&] { softmax(false, DType::kFloat32, x.data(), y.data(), rows, cols, 1); });
+  time_row(std::string("log_softmax ") + shape, n,
+           [&] { softmax(true, DType::kFloat32, x.data(), y.data(), rows, cols, 1); });
+  time_row(std::string("softmax columns ") + shape, n,
+           [&] { softmax(false, DType::kFloat32, x.data(), y.data(), 1, rows, cols); });
   time_row(std::string("layer_norm ") + shape, n, [&] {
     layer_norm(DType::kFloat32, x.data(), gamma.data(), gamma.data(), y.data(), nullptr, nullptr, rows, cols, 1e-5);
   });

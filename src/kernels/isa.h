@@ -43,18 +43,24 @@ namespace enr::kernels::ENR_ISA {}
 
 // The same for a family that also has FAMILY.vnni.cpp, compiled for the instruction sets with 8-bit dot products.
 #if defined(__x86_64__) && !defined(ENR_BASELINE_ONLY)
-#define ENR_DECLARE_VNNI_ISAS(Table, function)               \
-  ENR_DECLARE_ISAS(Table, function)                          \
-  namespace x86_avxvnni { const Table& function(); }         \
-  namespace x86_avx512vnni { const Table& function(); }
-#define ENR_PICK_VNNI_ISA(function)                                                  \
-  (::enr::active_isa() == ::enr::Isa::kX86Avx512Vnni ? x86_avx512vnni::function()    \
-   : ::enr::active_isa() == ::enr::Isa::kX86AvxVnni  ? x86_avxvnni::function()       \
+#define ENR_DECLARE_VNNI_ISAS(Table, function) \
+  ENR_DECLARE_ISAS(Table, function)            \
+  namespace x86_avxvnni {                      \
+  const Table& function();                     \
+  }                                            \
+  namespace x86_avx512vnni {                   \
+  const Table& function();                     \
+  }
+#define ENR_PICK_VNNI_ISA(function)                                               \
+  (::enr::active_isa() == ::enr::Isa::kX86Avx512Vnni ? x86_avx512vnni::function() \
+   : ::enr::active_isa() == ::enr::Isa::kX86AvxVnni  ? x86_avxvnni::function()    \
                                                      : ENR_PICK_ISA(function))
 #elif defined(__aarch64__) && !defined(ENR_BASELINE_ONLY)
 #define ENR_DECLARE_VNNI_ISAS(Table, function) \
   ENR_DECLARE_ISAS(Table, function)            \
-  namespace arm64_dotprod { const Table& function(); }
+  namespace arm64_dotprod {                    \
+  const Table& function();                     \
+  }
 #define ENR_PICK_VNNI_ISA(function) \
   (::enr::active_isa() == ::enr::Isa::kArm64DotProd ? arm64_dotprod::function() : ENR_PICK_ISA(function))
 #else

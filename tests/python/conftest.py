@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from builder import ProgramBuilder
 
 import executorch_numpy_runtime as en
+from builder import ProgramBuilder
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builder import ProgramBuilder
-from goldens import FIXTURES
 
 import executorch_numpy_runtime as en
+from builder import ProgramBuilder
+from goldens import FIXTURES
 
 ROOT = Path(__file__).parent.parent.parent
 

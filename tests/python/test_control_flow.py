@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builder import ProgramBuilder
 
+from builder import ProgramBuilder
 from executorch_numpy_runtime import ExecutionError
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import goldens
 import pytest
 
 import executorch_numpy_runtime as en
+import goldens
 
 CASES = goldens.cases()
 

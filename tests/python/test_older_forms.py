@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import goldens
 import numpy as np
 import pytest
-from builder.rewrite import FORMS, rewrite
 
 import executorch_numpy_runtime as en
+import goldens
+from builder.rewrite import FORMS, rewrite
 
 CASES = [case for case in goldens.cases() if not case.data]
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import executorch_numpy_runtime as en
 from builder import (
     PayloadBuilder,
     ProgramBuilder,
@@ -14,8 +16,6 @@ from builder import (
     delegated_program,
     pack_int4,
 )
-
-import executorch_numpy_runtime as en
 
 RNG = np.random.default_rng(5)
 

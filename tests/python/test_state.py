@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builder import ProgramBuilder
 
 import executorch_numpy_runtime as en
+from builder import ProgramBuilder
 from executorch_numpy_runtime import ExecutionError
 
 

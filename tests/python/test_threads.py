@@ -7,9 +7,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from goldens import Case, cases, check_run, inputs_of
 
 import executorch_numpy_runtime as en
+from goldens import Case, cases, check_run, inputs_of
 
 
 def case(name: str) -> Case:

@@ -39,7 +39,8 @@ struct ConvStep : Step {
   uint32_t in = 0, out = 0, scratch = 0;
 
   void run(const Frame& frame) const noexcept override {
-    plan.run(frame.in<float>(in), packed->data(), frame.out<float>(out), epilogue.bind(frame), frame.out<void>(scratch));
+    plan.run(frame.in<float>(in), packed->data(), frame.out<float>(out), epilogue.bind(frame),
+             frame.out<void>(scratch));
   }
 };
 

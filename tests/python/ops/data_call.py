@@ -10,10 +10,10 @@ import hypothesis.strategies as st
 import ml_dtypes
 import numpy as np
 import pytest
-from builder import OptionalTensors, ProgramBuilder
 from hypothesis import settings
 
 import executorch_numpy_runtime as en
+from builder import OptionalTensors, ProgramBuilder
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype("float32"), np.dtype("float64"), np.dtype("float16"), BFLOAT16]

@@ -9,9 +9,9 @@ from typing import Any
 import hypothesis.strategies as st
 import ml_dtypes
 import numpy as np
-from builder import ProgramBuilder
 
 import executorch_numpy_runtime as en
+from builder import ProgramBuilder
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(t) for t in ("float32", "float64", "float16")] + [BFLOAT16]

@@ -3,9 +3,10 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from builder import OptionalTensors
 from data_call import DTYPES, array, arrays, call, check, examples, refuses
 from hypothesis import given
+
+from builder import OptionalTensors
 
 
 @st.composite
@@ -120,9 +121,8 @@ def test_refusals():
 
 
 def test_a_refused_put_changes_nothing():
-    from builder import ProgramBuilder
-
     import executorch_numpy_runtime as en
+    from builder import ProgramBuilder
 
     program = ProgramBuilder()
     state = program.buffer(np.arange(3, dtype=np.float32), name="state")
