@@ -50,7 +50,8 @@ void cat_out(OpContext& context, std::span<Tensor* const> tensors, int64_t dim, 
     require_convertible(tensor->dtype, out.dtype, "out");
   }
   const auto first = std::ranges::find_if(tensors, [](const Tensor* t) { return !is_skipped(*t); });
-  const Tensor& like = first == tensors.end() ? *tensors.front() : **first;
+  if (first == tensors.end()) return context.resize(out, {0});
+  const Tensor& like = **first;
   const size_t d = normalize_dim(dim, like.rank);
   const Shape shape = concatenated_shape(tensors, like, d);
   context.resize(out, shape);

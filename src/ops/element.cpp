@@ -91,10 +91,7 @@ Element element_of(const Scalar& value, DType dtype, const char* what) {
 
 Element saturated_element_of(const Scalar& value, DType dtype, const char* what) {
   const double number = value.to<double>();
-  const double highest = dtype == DType::kFloat16    ? kHalfMax
-                         : dtype == DType::kBFloat16 ? kBFloat16Max
-                         : dtype == DType::kFloat32  ? kFloatMax
-                                                     : HUGE_VAL;
+  const double highest = dtype == DType::kFloat16 ? kHalfMax : dtype == DType::kBFloat16 ? kBFloat16Max : HUGE_VAL;
   if (std::isfinite(number) && std::fabs(number) > highest) {
     return element_of(Scalar(std::copysign(HUGE_VAL, number)), dtype, what);
   }

@@ -30,7 +30,7 @@ struct Element {
 // of integers are cut off, negative numbers wrap in unsigned types, as in eager.
 Element element_of(const Scalar& value, DType dtype, const char* what);
 
-// The same where eager lets floating numbers out of range become infinite: in tensors of one element.
+// The same where eager lets numbers out of a half kind's range become infinite: in tensors of one element.
 Element saturated_element_of(const Scalar& value, DType dtype, const char* what);
 
 // Integers wrap around, bool is "or".

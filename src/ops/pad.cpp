@@ -26,8 +26,7 @@ Shape padded_shape(const Tensor& self, Sizes pad, Shape& before, Shape& after) {
     before[d] = pad[2 * i];
     after[d] = pad[2 * i + 1];
     if (__builtin_add_overflow(shape[d], before[d], &shape[d]) ||
-        __builtin_add_overflow(shape[d], after[d], &shape[d]) || shape[d] < 0 ||
-        -std::min<int64_t>(before[d], 0) - std::min<int64_t>(after[d], 0) > self.size(d)) {
+        __builtin_add_overflow(shape[d], after[d], &shape[d]) || shape[d] < 0) {
       fail_execution("pad: ", pad, " does not fit shape ", self.sizes());
     }
   }
@@ -39,6 +38,10 @@ void constant_pad_nd_out(OpContext& context, const Tensor& self, Sizes pad, cons
   const Element element = element_of(value, out.dtype, "value");
   Shape before, after;
   const Shape shape = padded_shape(self, pad, before, after);
+  for (size_t d = 0; d < shape.rank; ++d) {
+    const int64_t cropped = std::max<int64_t>(0, -before[d]) + std::max<int64_t>(0, -after[d]);
+    if (cropped > self.size(d)) fail_execution("pad: ", pad, " crops more than there is of shape ", self.sizes());
+  }
   context.resize(out, shape);
   if (self.is_contiguous() && out.is_contiguous()) {
     return kernels::pad_constant(out.data, self.data, self.sizes(), before, after, element.bytes.data(),
@@ -124,6 +127,10 @@ void pad_from_inside(OpContext& context, const Tensor& self, Sizes padding, Tens
     if (source == reflected && (before[d] >= self.size(d) || after[d] >= self.size(d))) {
       fail_execution("padding: expected less than the padded dim's size, got ", padding, " for shape ", self.sizes());
     }
+  }
+  const Sizes padded = Sizes(shape).subspan(outer_dims);
+  if (std::ranges::all_of(padded, [](int64_t size) { return size == 0; })) {
+    fail_execution("padding: ", padding, " leaves nothing of shape ", self.sizes());
   }
   context.resize(out, shape);
   if (out.numel() == 0) return;
