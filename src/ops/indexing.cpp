@@ -49,10 +49,13 @@ Index resolve_mask(OpContext& context, const Tensor& self, const Tensor& mask, s
   const int64_t count = total - std::count(flags, flags + total, 0);
   auto* offsets = context.scratch_of<int64_t>(static_cast<size_t>(count));
   int64_t* next = offsets;
+  const int64_t* end = offsets + count;
   const int64_t stride = mask.rank == 0 ? 0 : self.stride(dim + mask.rank - 1u);
   for_each_line(self, dim, mask.sizes(), [&](int64_t offset, int64_t start, int64_t length) {
-    for (int64_t i = 0; i < length; ++i) {
-      if (flags[start + i] != 0) *next++ = offset + i * stride;
+    // Every offset is stored, and the next one overwrites it unless it is chosen: no branch to guess.
+    for (int64_t i = 0; i < length && next != end; ++i) {
+      *next = offset + i * stride;
+      next += flags[start + i] != 0;
     }
   });
   return {dim, mask.rank, Shape(Sizes(&count, 1)), offsets};

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/transpose/copy_threads.h"
+#include "kernels/elementwise/driver.h"
+#include "kernels/ternary/ternary.h"
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/lines.h"
@@ -33,16 +34,6 @@ StridedView expanded(const Tensor& tensor, const Shape& shape) {
   return view;
 }
 
-template <class Bits>
-void fill_line(Bits* out, int64_t out_step, const Bits* in, int64_t in_step, const uint8_t* mask, int64_t mask_step,
-               Bits value, int64_t length) noexcept {
-  if (out_step == 1 && in_step == 1 && mask_step == 1) {
-    for (int64_t i = 0; i < length; ++i) out[i] = mask[i] != 0 ? value : in[i];
-  } else {
-    for (int64_t i = 0; i < length; ++i) out[i * out_step] = mask[i * mask_step] != 0 ? value : in[i * in_step];
-  }
-}
-
 struct Sixteen {
   uint64_t low, high;
 };
@@ -69,32 +60,16 @@ void fill_masked(OpContext& context, const Tensor& self, const Tensor& mask, con
   require_mask(mask);
   const Shape shape = broadcast(self.sizes(), mask.sizes(), "mask");
   context.resize(out, shape);
-  if (out.numel() == 0) return;
+  const kernels::Loop where = kernels::where_loop(out.dtype);
+  if (!where) fail_execution("self: dtype ", dtype_name(out.dtype), " is not supported here");
   const StridedView to = reordered(StridedView(out), out.dim_order());
   const StridedView from = reordered(expanded(self, shape), out.dim_order());
   const StridedView flags = reordered(expanded(mask, shape), out.dim_order());
-  const Lines<3> lines({&to, &from, &flags});
-  with_bits(out.dtype, [&]<class Bits>(Bits value) {
-    std::memcpy(&value, element.bytes.data(), sizeof(Bits));
-    const auto run = [&](int64_t begin, int64_t end, int64_t first, int64_t length) {
-      const auto& steps = lines.steps();
-      lines.visit(begin, end, [&](const std::array<int64_t, 3>& at) {
-        fill_line(reinterpret_cast<Bits*>(to.data) + at[0] + first * steps[0], steps[0],
-                  reinterpret_cast<const Bits*>(from.data) + at[1] + first * steps[1], steps[1],
-                  reinterpret_cast<const uint8_t*>(flags.data) + at[2] + first * steps[2], steps[2], value, length);
-      });
-    };
-    const auto line_bytes = static_cast<size_t>(lines.length()) * sizeof(Bits);
-    if (lines.count() == 1) {
-      kernels::parallel_copy(static_cast<size_t>(lines.length()), sizeof(Bits), [&](size_t begin, size_t end) {
-        run(0, 1, static_cast<int64_t>(begin), static_cast<int64_t>(end - begin));
-      });
-    } else {
-      kernels::parallel_copy(static_cast<size_t>(lines.count()), line_bytes, [&](size_t begin, size_t end) {
-        run(static_cast<int64_t>(begin), static_cast<int64_t>(end), 0, lines.length());
-      });
-    }
-  });
+  const std::array<int64_t, kMaxRank> repeated{};
+  const kernels::ConstStrided in[] = {{flags.data, DType::kBool, flags.stride_array.data()},
+                                      {element.bytes.data(), out.dtype, repeated.data()},
+                                      {from.data, out.dtype, from.stride_array.data()}};
+  kernels::run_elementwise(where, {}, to.sizes(), {to.data, out.dtype, to.stride_array.data()}, in);
 }
 
 void masked_fill_scalar_out(OpContext& context, const Tensor& self, const Tensor& mask, const Scalar& value,
@@ -183,11 +158,15 @@ void masked_select_out(OpContext& context, const Tensor& self, const Tensor& mas
   const Lines<2> lines({&from, &flags});
   with_bits(out.dtype, [&]<class Bits>(Bits) {
     auto* next = out.as<Bits>();
-    lines.visit(0, lines.count(), [&](const std::array<int64_t, 2>& at) {
+    const auto* end = next + out.numel();
+    const auto [step, flag_step] = lines.steps();
+    lines.visit(0, lines.count(), [&, step = step, flag_step = flag_step](const std::array<int64_t, 2>& at) {
       const auto* line = reinterpret_cast<const Bits*>(from.data) + at[0];
       const auto* chosen = reinterpret_cast<const uint8_t*>(flags.data) + at[1];
-      for (int64_t i = 0; i < lines.length(); ++i) {
-        if (chosen[i * lines.steps()[1]] != 0) *next++ = line[i * lines.steps()[0]];
+      // Every element is stored, and the next one overwrites it unless it is chosen: no branch to guess.
+      for (int64_t i = 0; i < lines.length() && next != end; ++i) {
+        *next = line[i * step];
+        next += chosen[i * flag_step] != 0;
       }
     });
   });
@@ -200,18 +179,20 @@ void nonzero_out(OpContext& context, const Tensor& self, Tensor& out) {
   const int64_t count = total - std::count(flags, flags + total, 0);
   context.resize(out, {count, int64_t{self.rank}});
   if (out.numel() == 0) return;
-  const int64_t length = self.size(self.rank - 1u);
+  const size_t last = self.rank - 1u;
+  const int64_t length = self.size(last);
+  const int64_t row_step = out.stride(0), column_step = out.stride(1);
   std::array<int64_t, kMaxRank> counter{};
-  int64_t row = 0;
+  int64_t found = 0;
   for (int64_t start = 0; start < total; start += length) {
-    for (int64_t i = 0; i < length; ++i) {
-      if (flags[start + i] == 0) continue;
-      counter[self.rank - 1u] = i;
-      for (size_t d = 0; d < self.rank; ++d)
-        out.as<int64_t>()[row * out.stride(0) + int64_t(d) * out.stride(1)] = counter[d];
-      ++row;
+    // Every position is stored, and the next one overwrites it unless it is chosen: no branch to guess.
+    for (int64_t i = 0; i < length && found != count; ++i) {
+      int64_t* row = out.as<int64_t>() + found * row_step;
+      for (size_t d = 0; d < last; ++d) row[static_cast<int64_t>(d) * column_step] = counter[d];
+      row[static_cast<int64_t>(last) * column_step] = i;
+      found += flags[start + i] != 0;
     }
-    for (size_t d = self.rank - 1u; d-- > 0;) {
+    for (size_t d = last; d-- > 0;) {
       if (++counter[d] < self.size(d)) break;
       counter[d] = 0;
     }

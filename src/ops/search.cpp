@@ -25,23 +25,21 @@ struct Sequences {
   int64_t length;
   bool is_shared;
 
-  const T& at(int64_t base, int64_t i) const noexcept {
-    return values[base + (sorter == nullptr ? i : sorter[base + i])];
-  }
-
   // The first position where `value` may be inserted (right: the last). NaN goes to the end.
-  int64_t find(int64_t base, T value, bool right) const noexcept {
-    int64_t low = 0, high = length;
-    while (low < high) {
-      const int64_t middle = low + (high - low) / 2;
-      const T& pivot = at(base, middle);
-      if (right ? pivot > value : pivot >= value) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
+  template <bool kRight>
+  int64_t find(int64_t base, T value) const noexcept {
+    const auto is_before = [&](int64_t i) {
+      const T pivot = values[base + (sorter == nullptr ? i : sorter[base + i])];
+      return kRight ? !(pivot > value) : !(pivot >= value);
+    };
+    // Halves without branches on the comparison, which no processor guesses.
+    int64_t first = 0, count = length;
+    while (count > 1) {
+      const int64_t half = count / 2;
+      first += is_before(first + half - 1) ? half : 0;
+      count -= half;
     }
-    return low;
+    return first + (count == 1 && is_before(first) ? 1 : 0);
   }
 };
 
@@ -58,7 +56,8 @@ void search(OpContext& context, const Sequences<T>& sequences, const T* values, 
   parallel_ranges(static_cast<size_t>(out.numel()), kGrain, [&](size_t begin, size_t end) {
     for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
       const int64_t base = sequences.is_shared ? 0 : i / line_length * sequences.length;
-      const int64_t position = sequences.find(base, values[i], options.right);
+      const int64_t position = options.right ? sequences.template find<true>(base, values[i])
+                                             : sequences.template find<false>(base, values[i]);
       if (options.out_int32) {
         to.as<int32_t>()[i] = static_cast<int32_t>(position);
       } else {

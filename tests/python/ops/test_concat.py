@@ -2,8 +2,9 @@
 
 import hypothesis.strategies as st
 import numpy as np
-from data_call import DTYPES, array, arrays, check, examples, refuses
 from hypothesis import given
+
+from .data_call import DTYPES, array, arrays, check, examples, refuses
 
 
 @examples

@@ -3,8 +3,9 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from data_call import BFLOAT16, DTYPES, array, arrays, call, check, examples, refuses
 from hypothesis import given
+
+from .data_call import BFLOAT16, DTYPES, array, arrays, call, check, examples, refuses
 
 COPIES = ["aten::alias_copy.out", "aten::detach_copy.out", "aten::lift_fresh_copy.out", "et_copy::_h2d_copy.out",
           "et_copy::_d2h_copy.out"]  # fmt: skip

@@ -3,10 +3,11 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from data_call import DTYPES, array, arrays, call, check, examples, refuses
 from hypothesis import given
 
 from builder import OptionalTensors
+
+from .data_call import DTYPES, array, arrays, call, check, examples, refuses
 
 
 @st.composite

@@ -3,8 +3,9 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from data_call import DTYPES, array, arrays, call, check, examples, refuses
 from hypothesis import given
+
+from .data_call import DTYPES, array, arrays, call, check, examples, refuses
 
 INDEX_TYPES = st.sampled_from([np.int32, np.int64])
 

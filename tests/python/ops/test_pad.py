@@ -3,8 +3,9 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from data_call import DTYPES, array, arrays, call, check, examples, refuses
 from hypothesis import given
+
+from .data_call import DTYPES, array, arrays, call, check, examples, refuses
 
 MODES = {"reflection": "reflect", "replication": "edge"}
 

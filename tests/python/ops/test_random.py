@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from data_call import BFLOAT16, FLOATS, array, call, refuses
+
+from .data_call import BFLOAT16, FLOATS, array, call, refuses
 
 COUNT = 20000
 

@@ -3,8 +3,9 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from data_call import REALS, array, arrays, call, check, examples, refuses
 from hypothesis import given
+
+from .data_call import REALS, array, arrays, call, check, examples, refuses
 
 NUMBERS = [d for d in REALS if d.kind != "b"]
 SIDES = ["left", "right"]

@@ -3,12 +3,13 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from data_call import array, arrays, check, examples, refuses
 from hypothesis import given
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import executorch_numpy_runtime as en
 from builder import ProgramBuilder
+
+from .data_call import array, arrays, check, examples, refuses
 
 bounds = st.one_of(st.none(), st.integers(-8, 8), st.sampled_from([2**63 - 1, -(2**63)]))
 

@@ -2,8 +2,9 @@
 
 import hypothesis.strategies as st
 import numpy as np
-from data_call import REALS, arrays, call, check, examples, refuses
 from hypothesis import given
+
+from .data_call import REALS, arrays, call, check, examples, refuses
 
 
 @examples
