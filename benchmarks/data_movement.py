@@ -8,13 +8,13 @@ copies of inputs and outputs do not count. Times are medians in microseconds.
 
 import argparse
 import json
-import os
-import statistics
 import subprocess
 import sys
-import time
+import tempfile
+from pathlib import Path
 
 import numpy as np
+from time_program import time_program, time_us
 
 from builder import OptionalTensors, ProgramBuilder
 
@@ -35,6 +35,7 @@ def mask(*shape):
 
 def cases():
     """name -> (operator, arguments, the same in numpy)"""
+
     x, image, tall = floats(1024, 2048), floats(8, 64, 112, 112), floats(2048, 1024)
     heads, table, score = floats(8, 128, 12, 64), floats(30000, 512), floats(4, 8, 512, 512)
     rows, columns, picks = ints(1024, 4096), ints(2048, 2048), ints(2048, 1024, 256)
@@ -108,10 +109,8 @@ def planned_outputs(operator, name, numpy_result, args):
     return [(numpy_result.shape, RESULTS.get(name, numpy_result.dtype))]
 
 
-def load(name, operator, args, numpy_result):
+def write_program(path, name, operator, args, numpy_result):
     """A method that makes the call and returns one element of the result."""
-    import executorch_numpy_runtime as en
-
     program = ProgramBuilder()
 
     def slot(arg):
@@ -127,61 +126,29 @@ def load(name, operator, args, numpy_result):
     element = program.tensor(outs[0].dtype, [1] * len(sizes))
     program.call("aten::as_strided_copy.out", outs[0], [1] * len(sizes), [1] * len(sizes), 0, out=element)
     program.output(element)
-    return en.Runtime.get().load_program(program.build()).load_method("forward")
-
-
-def time_us(body):
-    body()
-    times = []
-    stop = time.perf_counter() + 0.1
-    while len(times) < 5 or time.perf_counter() < stop:
-        start = time.perf_counter_ns()
-        body()
-        times.append((time.perf_counter_ns() - start) / 1000)
-    return statistics.median(times)
-
-
-def measure(pattern, with_numpy):
-    results = {}
-    for name, (operator, args, in_numpy) in cases().items():
-        if pattern not in name:
-            continue
-        numpy_result = in_numpy()
-        try:
-            method = load(name, operator, args, numpy_result)
-            results[name] = [time_us(lambda: method([]))]  # noqa: B023
-        except Exception as error:  # the other package may lack an operator or refuse a case
-            results[name] = [f"{type(error).__name__}"]
-        if with_numpy:
-            results[name].append(time_us(in_numpy))
-    return results
+    path.write_bytes(program.build())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("filter", nargs="?", default="")
     parser.add_argument("--peer", help="interpreter that has another executorch_numpy_runtime")
-    parser.add_argument("--json", action="store_true", help="print this interpreter's times only")
     options = parser.parse_args()
-    if options.json:
-        print(json.dumps(measure(options.filter, False)))
-        return
-    ours = measure(options.filter, True)
-    peer = {}
-    if options.peer:
-        environment = {**os.environ, "PYTHONPATH": os.path.join(os.path.dirname(__file__), "..", "tests", "python")}
-        command = [options.peer, __file__, options.filter, "--json"]
-        text = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-        peer = json.loads(text.splitlines()[-1])
-    print(f"{'':22}{'us':>10}{'numpy':>10}{'ratio':>8}{'peer':>12}{'ratio':>8}")
-    for name, (mine, numpy_time) in ours.items():
-        if isinstance(mine, str):
-            print(f"{name:22}{mine:>10}")
-            continue
-        line = f"{name:22}{mine:10.0f}{numpy_time:10.0f}{numpy_time / mine:8.2f}"
-        other = peer.get(name, ["-"])[0]
-        line += f"{other:12.0f}{other / mine:8.1f}" if isinstance(other, float) else f"{other:>12}"
-        print(line)
+    print(f"{'':22}{'us':>10}{'numpy':>10}{'ratio':>8}{'peer':>16}{'ratio':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (operator, args, in_numpy) in cases().items():
+            if options.filter not in name:
+                continue
+            path = Path(folder) / "case.pte"
+            write_program(path, name, operator, args, in_numpy())
+            ours, numpy_time = time_program(path), time_us(in_numpy)
+            line = f"{name:22}{ours:10.0f}{numpy_time:10.0f}{numpy_time / ours:8.2f}"
+            if options.peer:
+                command = [options.peer, str(Path(__file__).with_name("time_program.py")), str(path)]
+                text = subprocess.run(command, check=True, capture_output=True, text=True, env={}).stdout
+                peer = json.loads(text.splitlines()[-1])
+                line += f"{peer:16.0f}{peer / ours:8.1f}" if isinstance(peer, float) else f"{peer:>16}"
+            print(line)
 
 
 if __name__ == "__main__":

@@ -172,6 +172,22 @@ void masked_select_out(OpContext& context, const Tensor& self, const Tensor& mas
   });
 }
 
+// The positions of the first `count` flags that are set.
+void list_positions(const uint8_t* flags, int64_t* positions, int64_t count) noexcept {
+  constexpr int64_t kBlock = 8;
+  int64_t i = 0, found = 0;
+  for (; found + kBlock <= count; i += kBlock) {
+    for (int64_t k = 0; k < kBlock; ++k) {
+      positions[found] = i + k;
+      found += flags[i + k] != 0;
+    }
+  }
+  for (; found != count; ++i) {
+    positions[found] = i;
+    found += flags[i] != 0;
+  }
+}
+
 void nonzero_out(OpContext& context, const Tensor& self, Tensor& out) {
   require_dtype(out, DType::kInt64, "out");
   const auto* flags = reinterpret_cast<const uint8_t*>(row_major_as(context, self, DType::kBool));
@@ -179,6 +195,7 @@ void nonzero_out(OpContext& context, const Tensor& self, Tensor& out) {
   const int64_t count = total - std::count(flags, flags + total, 0);
   context.resize(out, {count, int64_t{self.rank}});
   if (out.numel() == 0) return;
+  if (self.rank == 1 && out.stride(0) == 1) return list_positions(flags, out.as<int64_t>(), count);
   const size_t last = self.rank - 1u;
   const int64_t length = self.size(last);
   const int64_t row_step = out.stride(0), column_step = out.stride(1);
