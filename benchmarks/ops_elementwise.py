@@ -121,8 +121,10 @@ def worker():
 
 
 class Worker:
-    def __init__(self, python, threads):
+    def __init__(self, python, threads, *, is_peer=False):
         environment = dict(os.environ, ENR_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
+        if is_peer:
+            environment.pop("PYTHONPATH", None)  # it may lead to this package
         command = [python, __file__, "--worker"]
         if threads == 1:
             command = ["taskset", "-c", "0", *command]
@@ -159,7 +161,7 @@ def main():
     if options.worker:
         return worker()
     ours = Worker(sys.executable, options.threads)
-    peer = Worker(options.peer, options.threads) if options.peer else None
+    peer = Worker(options.peer, options.threads, is_peer=True) if options.peer else None
     isa = os.environ.get("ENR_ISA", "best")
     print(f"{describe_cpu()}, ENR_ISA={isa}, {options.threads} thread(s); microseconds a call")
     print(f"{'operator':14} {'shape':>12} {'ours':>10} {'numpy':>10} {'ratio':>6} {'peer':>10} {'ratio':>6}")
