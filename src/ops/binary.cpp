@@ -49,6 +49,21 @@ void pow_scalar_out(OpContext& context, const Scalar& self, const Tensor& expone
   power(context, Number(self, computing_dtype(common)), exponent, common, out);
 }
 
+// Powers in float64, whatever the dtypes.
+void float_power(OpContext& context, const Operand& base, const Operand& exponent, Tensor& out) {
+  require_same_dtype(out, DType::kFloat64, "out");
+  run_loop(context, loop_for(Binary::kPow, DType::kFloat64), {}, {base, exponent}, out);
+}
+void float_power_out(OpContext& context, const Tensor& self, const Tensor& exponent, Tensor& out) {
+  float_power(context, self, exponent, out);
+}
+void float_power_tensor_scalar_out(OpContext& context, const Tensor& self, const Scalar& exponent, Tensor& out) {
+  float_power(context, self, Number(exponent, DType::kFloat64), out);
+}
+void float_power_scalar_out(OpContext& context, const Scalar& self, const Tensor& exponent, Tensor& out) {
+  float_power(context, Number(self, DType::kFloat64), exponent, out);
+}
+
 // Functions of floating tensors.
 template <Binary op>
 void floating_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
@@ -204,6 +219,9 @@ void register_binary(OperatorTable& table) {
   table.add<pow_out>("aten::pow.Tensor_Tensor_out");
   table.add<pow_tensor_scalar_out>("aten::pow.Tensor_Scalar_out");
   table.add<pow_scalar_out>("aten::pow.Scalar_out");
+  table.add<float_power_out>("aten::float_power.Tensor_Tensor_out");
+  table.add<float_power_tensor_scalar_out>("aten::float_power.Tensor_Scalar_out");
+  table.add<float_power_scalar_out>("aten::float_power.Scalar_out");
   table.add<to_floating_out<Binary::kAtan2>>("aten::atan2.out");
   table.add<to_floating_out<Binary::kCopysign>>("aten::copysign.out");
   table.add<copysign_scalar_out>("aten::copysign.Scalar_out");

@@ -2,6 +2,10 @@
 
 #include "kernels/norm/norm.h"
 
+#include <algorithm>
+#include <array>
+
+#include "kernels/reduce/reduce.h"
 #include "ops/families.h"
 #include "ops/memory_order.h"
 #include "ops/reduced_dims.h"
@@ -96,6 +100,25 @@ void rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shap
   result.finish();
 }
 
+// With the reciprocal of the root, which training keeps.
+void fused_rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shape, const Tensor* weight,
+                        std::optional<double> eps, Tensor& out, Tensor& rstd_out) {
+  const DType dtype = computing_dtype(input.dtype);
+  require_floating(input.dtype, "input");
+  const Rows view(input, normalized_shape);
+  Tensor square = scratch_tensor(context, dtype, input.sizes());
+  run_loop(context, loop_for(kernels::Unary::kSquare, dtype), {}, {input}, square);
+  context.resize(rstd_out, view.statistics, "out1");
+  Tensor mean = scratch_tensor(context, dtype, view.statistics);
+  const Shape rows(Sizes(std::array<int64_t, 2>{static_cast<int64_t>(view.rows), static_cast<int64_t>(view.cols)}));
+  const int64_t strides[] = {rows[1], 1};
+  kernels::reduce(kernels::Reduce::kMean, {}, rows, {square.data, dtype, strides}, 2, dtype, mean.data);
+  rms_norm_out(context, input, normalized_shape, weight, eps, out);
+  const LoopParams shift{1, eps.value_or(default_epsilon(input.dtype))};
+  run_loop(context, loop_for(kernels::Unary::kScale, dtype), shift, {mean}, mean);
+  run_loop(context, loop_for(kernels::Unary::kRsqrt, dtype), {}, {mean}, rstd_out, "out1");
+}
+
 void native_group_norm_out(OpContext& context, const Tensor& input, const Tensor* weight, const Tensor* bias,
                            int64_t batch, int64_t channels, int64_t spatial, int64_t groups, double eps, Tensor& out,
                            Tensor& mean_out, Tensor& rstd_out) {
@@ -134,6 +157,7 @@ void register_norm(OperatorTable& table) {
   table.add<native_layer_norm_out>("aten::native_layer_norm.out");
   table.add<native_group_norm_out>("aten::native_group_norm.out");
   table.add<rms_norm_out>("aten::rms_norm.out");
+  table.add<fused_rms_norm_out>("aten::_fused_rms_norm.out");
 }
 
 }  // namespace enr::ops

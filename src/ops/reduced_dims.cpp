@@ -50,6 +50,7 @@ void require_elements(const Tensor& self, uint32_t mask, const char* what) {
 }
 
 DenseResult::DenseResult(OpContext& context, Tensor& out, DType dtype) : context_(context), out_(out) {
+  require_convertible(dtype, "out");
   if (out.dtype == dtype && out.is_contiguous()) {
     staging_.data = out.data;
   } else {

@@ -22,6 +22,8 @@ kernels::ConstStrided strided(const Tensor& tensor) noexcept {
 // The kernel's result is converted to out's dtype, which is the operator's.
 void run(OpContext& context, Reduce op, const ReduceParams& params, const Tensor& self, uint32_t mask, bool keepdim,
          Tensor& out) {
+  require_convertible(self.dtype, "self");
+  require_convertible(out.dtype, "out");
   context.resize(out, reduced_shape(self, mask, keepdim));
   DenseResult result(context, out, out.dtype);
   kernels::reduce(op, params, self.sizes(), strided(self), mask, out.dtype, result.data());
@@ -29,8 +31,12 @@ void run(OpContext& context, Reduce op, const ReduceParams& params, const Tensor
 }
 
 // Sums and means of complex numbers are those of their parts: the view with one more dim, which is kept.
-void run_complex(OpContext& context, Reduce op, const Tensor& self, uint32_t mask, bool keepdim, Tensor& out) {
-  require_same_dtype(out, self.dtype, "out");
+void run_complex(OpContext& context, Reduce op, const Tensor& given, uint32_t mask, bool keepdim, Tensor& out) {
+  Tensor self = given;
+  if (given.dtype != out.dtype) {
+    self = scratch_tensor(context, out.dtype, given.sizes());
+    copy_elements(context, given, self);
+  }
   if (self.dtype == DType::kComplex32) fail_execution("self: complex32 has no sum");
   if (self.rank + 1u > kMaxRank) fail_execution("self: rank ", int{self.rank}, " is too high for complex numbers");
   const DType part = self.dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
@@ -53,7 +59,7 @@ void sum_out(OpContext& context, const Tensor& self, const OptionalDims& dims, b
              Tensor& out) {
   require_same_dtype(out, sum_dtype(self, dtype), "out");
   const uint32_t mask = reduced_mask(dims, self.rank);
-  if (is_complex(self.dtype)) return run_complex(context, Reduce::kSum, self, mask, keepdim, out);
+  if (is_complex(out.dtype)) return run_complex(context, Reduce::kSum, self, mask, keepdim, out);
   run(context, Reduce::kSum, {}, self, mask, keepdim, out);
 }
 void sum_all_out(OpContext& context, const Tensor& self, std::optional<DType> dtype, Tensor& out) {
@@ -80,7 +86,7 @@ void mean_out(OpContext& context, const Tensor& self, const OptionalDims& dims, 
   }
   require_same_dtype(out, result, "out");
   const uint32_t mask = reduced_mask(dims, self.rank);
-  if (is_complex(self.dtype)) return run_complex(context, Reduce::kMean, self, mask, keepdim, out);
+  if (is_complex(out.dtype)) return run_complex(context, Reduce::kMean, self, mask, keepdim, out);
   run(context, Reduce::kMean, {}, self, mask, keepdim, out);
 }
 void mean_dtype_out(OpContext& context, const Tensor& self, std::optional<DType> dtype, Tensor& out) {
@@ -90,6 +96,7 @@ void mean_dtype_out(OpContext& context, const Tensor& self, std::optional<DType>
 void product(OpContext& context, const Tensor& self, const OptionalDims& dims, bool keepdim, std::optional<DType> dtype,
              Tensor& out) {
   require_real(self.dtype, "self");
+  require_real(out.dtype, "out");
   require_same_dtype(out, sum_dtype(self, dtype), "out");
   run(context, Reduce::kProd, {}, self, reduced_mask(dims, self.rank), keepdim, out);
 }

@@ -18,6 +18,8 @@ using OptionalDims = std::optional<Sizes>;
 
 void run(OpContext& context, Reduce op, const ReduceParams& params, const Tensor& self, uint32_t mask, bool keepdim,
          Tensor& out) {
+  require_convertible(self.dtype, "self");
+  require_convertible(out.dtype, "out");
   context.resize(out, reduced_shape(self, mask, keepdim));
   DenseResult result(context, out, out.dtype);
   kernels::reduce(op, params, self.sizes(), {self.data, self.dtype, self.strides().data()}, mask, out.dtype,

@@ -1,6 +1,7 @@
 #include "ops/type_rules.h"
 
 #include "base/error.h"
+#include "kernels/convert/convert.h"
 
 namespace enr::ops {
 
@@ -67,6 +68,13 @@ void require_not_bool(DType dtype, const char* what) {
 
 void require_real(DType dtype, const char* what) {
   if (is_complex(dtype)) fail_dtype(what, "a real dtype", dtype);
+  require_convertible(dtype, what);
+}
+
+void require_convertible(DType dtype, const char* what) {
+  const bool reads = kernels::convert_fn(dtype, DType::kFloat32) != nullptr;
+  const bool writes = kernels::convert_fn(DType::kFloat32, dtype) != nullptr;
+  if (!reads || !writes) fail_dtype(what, "a dtype to compute with", dtype);
 }
 
 void require_floating(DType dtype, const char* what) {

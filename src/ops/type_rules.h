@@ -48,7 +48,8 @@ void require_castable(DType result, const Tensor& out, const char* what = "out")
 // Throw unless the argument has such a dtype. `what` names it.
 void require_not_bool(DType dtype, const char* what);
 void require_real(DType dtype, const char* what);
-void require_floating(DType dtype, const char* what);  // float16, bfloat16, float32, float64
+void require_convertible(DType dtype, const char* what);  // kernels can read and write it
+void require_floating(DType dtype, const char* what);     // float16, bfloat16, float32, float64
 void require_integral_or_bool(DType dtype, const char* what);
 void require_same_dtype(const Tensor& tensor, DType expected, const char* what);
 

@@ -68,11 +68,11 @@ struct DimList {
   // The offset of element `index` of the first `dims` dimensions.
   int64_t offset(size_t index, size_t dims) const noexcept {
     int64_t total = 0;
-    for (size_t d = dims; d-- > 0;) {
+    for (size_t d = dims; d-- > 1;) {
       total += static_cast<int64_t>(index % static_cast<size_t>(sizes[d])) * strides[d];
       index /= static_cast<size_t>(sizes[d]);
     }
-    return total;
+    return dims == 0 ? total : total + static_cast<int64_t>(index) * strides[0];
   }
 };
 

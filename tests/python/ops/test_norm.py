@@ -205,3 +205,11 @@ def test_cdist_refuses_other_columns():
         call_one(
             "aten::_cdist_forward.out", np.ones((2, 3), F32), np.ones((2, 4), F32), 2.0, None, dtype=F32, shape=(2, 2)
         )
+
+
+def test_fused_rms_norm_gives_the_reciprocal_root():
+    x = random_array(22, F32, (3, 8), specials=False)
+    root = np.sqrt((x.astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-6)
+    got, rstd = call("aten::_fused_rms_norm.out", x, [8], None, 1e-6, outs=[Out(F32, x.shape), Out(F32, (3, 1))])
+    np.testing.assert_allclose(got, x / root, rtol=1e-5)
+    np.testing.assert_allclose(rstd, 1 / root, rtol=1e-5)

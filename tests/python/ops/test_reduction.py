@@ -80,7 +80,7 @@ def test_sum(case):
     expected = np.asarray(wide(x).sum(axes(x, dims), keepdims=keep))
     result = x.dtype if x.dtype in FLOATS else I64
     got = call_one("aten::sum.IntList_out", given_x, dims, keep, None, dtype=result, **out_options(expected, seed))
-    assert_close(got, expected.astype(result), result, ulps=4, atol=tolerance(x) if x.dtype in FLOATS else 0)
+    assert_close(got, expected, result, ulps=4, atol=tolerance(x) if x.dtype in FLOATS else 0)
 
 
 def test_sum_of_nothing_given_is_all_and_of_no_elements_is_zero():
@@ -347,3 +347,26 @@ def test_count_nonzero_and_nansum():
     )
     assert call_one("aten::count_nonzero.out", x, None, dtype=I64, shape=()) == 3
     np.testing.assert_array_equal(call_one("aten::nansum.out", x, [1], False, None, dtype=F32, shape=(2,)), [2, 1])
+
+
+@pytest.mark.parametrize("operator, arguments", [
+    ("sum.IntList_out", [None, False, None]), ("amax.out", [[], False]), ("argmax.out", [None, False]),
+    ("any.all_out", []), ("cumsum.out", [0, None]), ("logsumexp.out", [[0], False]),
+])  # fmt: skip
+def test_dtypes_without_arithmetic_are_refused(operator, arguments, load):
+    from builder import ProgramBuilder
+
+    p = ProgramBuilder()
+    x = p.constant(bytes(16), dtype="float8_e4m3fn", sizes=(16,))
+    result = {"argmax.out": "int64", "any.all_out": "bool"}.get(operator, "float8_e4m3fn")
+    shape = (16,) if operator == "cumsum.out" else ()
+    out = p.tensor(result, shape)
+    p.call(f"aten::{operator}", x, *arguments, out=out)
+    p.output(1)
+    with pytest.raises(en.ExecutionError, match=r"expected a .*, got float8_e4m3fn"):
+        load(p)([])
+
+
+def test_real_numbers_summed_as_complex():
+    x = np.array([1.5, 2], np.float32)
+    assert call_one("aten::sum.IntList_out", x, None, False, np.complex64, dtype=np.complex64, shape=()) == 3.5
