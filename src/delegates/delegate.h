@@ -25,7 +25,7 @@ class DelegateInstance {
   // sizes before it writes; gives outputs their sizes through context.resize. Throws kExecution. `trace` may be null.
   virtual void run(std::span<Tensor* const> arguments, OpContext& context, TraceSink* trace) = 0;
 
-  // Bytes held for intermediate values right now.
+  // Bytes held for intermediate values between runs, besides the context's scratch.
   virtual size_t workspace_bytes() const noexcept = 0;
 };
 

@@ -360,6 +360,7 @@ MemoryReport Method::memory() {
   for (const program::Delegate& delegate : plan_->method->delegates) report.constant_bytes += delegate.processed.size();
   for (const auto& [key, bytes] : program_->decoded().named_data) report.constant_bytes += bytes.size();
   report.packed_bytes = program_->weights().size_bytes();
+  report.workspace_bytes = context_.scratch_bytes();
   for (const auto& delegate : delegates_) report.workspace_bytes += delegate->workspace_bytes();
   return report;
 }

@@ -48,7 +48,7 @@ struct MemoryReport {
   size_t planned_bytes = 0;    // arenas, shared ones included
   size_t constant_bytes = 0;   // in the file, as mapped
   size_t packed_bytes = 0;     // constants in the kernels' own layouts, shared by the program's methods
-  size_t workspace_bytes = 0;  // delegates' own memory for intermediate values, as of now
+  size_t workspace_bytes = 0;  // memory for intermediate values of delegates and operators, as of now
 };
 
 }  // namespace enr::executor

@@ -49,16 +49,15 @@ std::shared_ptr<const Plan> CompiledGraph::plan_for(std::span<const Shape> input
 
 const Plan& GraphRunner::prepare(std::span<const Shape> inputs) {
   if (plan_ == nullptr || !std::ranges::equal(plan_->inputs(), inputs)) {
-    std::shared_ptr<const Plan> plan = compiled_->plan_for(inputs);
-    if (plan->workspace_bytes() > workspace_.size_bytes()) workspace_ = AlignedBuffer(plan->workspace_bytes());
-    plan_ = std::move(plan);
+    plan_ = compiled_->plan_for(inputs);
     pointers_.clear();
   }
   return *plan_;
 }
 
-void GraphRunner::run(std::span<std::byte* const> arguments, TraceSink* trace) {
-  if (pointers_.empty() || !std::ranges::equal(arguments_, arguments)) {
+void GraphRunner::run(std::span<std::byte* const> arguments, std::byte* workspace, TraceSink* trace) {
+  if (pointers_.empty() || workspace_ != workspace || !std::ranges::equal(arguments_, arguments)) {
+    workspace_ = workspace;
     arguments_.assign(arguments.begin(), arguments.end());
     pointers_.clear();
     for (const Location& location : plan_->locations()) {
@@ -71,7 +70,7 @@ void GraphRunner::run(std::span<std::byte* const> arguments, TraceSink* trace) {
           address = const_cast<std::byte*>(location.constant);
           break;
         case Location::Base::kWorkspace:
-          address = workspace_.data() + location.offset;
+          address = workspace + location.offset;
           break;
         case Location::Base::kArgument:
           address = arguments[location.argument] + location.offset;

@@ -1,7 +1,7 @@
 #pragma once
 
 // A graph optimised once and planned for each set of input shapes it meets. A CompiledGraph is shared by threads; a
-// GraphRunner is one caller's workspace.
+// GraphRunner belongs to one caller.
 
 #include <list>
 #include <memory>
@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/weight_cache.h"
 #include "graph/graph.h"
 #include "graph/plan.h"
@@ -42,17 +41,16 @@ class GraphRunner {
   // Prepares for these input shapes; the result's outputs() are the shapes of what run will write.
   const Plan& prepare(std::span<const Shape> inputs);
 
-  // `arguments`: an address for each of the graph's arguments, in order. After prepare.
-  void run(std::span<std::byte* const> arguments, TraceSink* trace = nullptr);
-
-  size_t workspace_bytes() const noexcept { return workspace_.size_bytes(); }
+  // `arguments`: an address for each of the graph's arguments, in order. `workspace`: workspace_bytes() of the prepared
+  // plan, aligned to a cache line; nothing is kept there between runs.
+  void run(std::span<std::byte* const> arguments, std::byte* workspace, TraceSink* trace = nullptr);
 
  private:
   std::shared_ptr<const CompiledGraph> compiled_;
   std::shared_ptr<const Plan> plan_;
-  AlignedBuffer workspace_;
   std::vector<std::byte*> pointers_;
   std::vector<std::byte*> arguments_;  // that pointers_ was made for
+  std::byte* workspace_ = nullptr;     // likewise
 };
 
 }  // namespace enr::graph

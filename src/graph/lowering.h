@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/aligned_buffer.h"
+#include "base/function_ref.h"
 #include "graph/graph.h"
 #include "graph/layout.h"
 #include "graph/plan.h"
@@ -36,8 +38,9 @@ class Lowering {
   // Memory that the node's steps alone use; an operand for the frame.
   uint32_t scratch(size_t size_bytes);
 
-  // Where the packed form of a constant belongs.
-  WeightCache& cache_of(ValueId id) const;
+  // The packed form of a constant, made by `fill` unless there is one of this name already.
+  std::shared_ptr<const AlignedBuffer> pack(ValueId weights, const std::string& packing, size_t packed_bytes,
+                                            FunctionRef<void(void*)> fill) const;
 
   // A step of type S; `name` says what computes it.
   template <class S, class... Args>

@@ -36,6 +36,12 @@ void OpContext::resize(Tensor& out, Sizes sizes, const char* what) {
   out.set_sizes(sizes);
 }
 
+size_t OpContext::scratch_bytes() const noexcept {
+  size_t size_bytes = 0;
+  for (const AlignedBuffer& buffer : scratch_) size_bytes += buffer.size_bytes();
+  return size_bytes;
+}
+
 std::byte* OpContext::scratch(size_t size_bytes) {
   if (scratch_used_ == scratch_.size()) scratch_.emplace_back();
   AlignedBuffer& buffer = scratch_[scratch_used_++];

@@ -39,6 +39,9 @@ class OpContext {
     return reinterpret_cast<T*>(scratch(count * sizeof(T)));
   }
 
+  // What scratch holds between operators.
+  size_t scratch_bytes() const noexcept;
+
   // The state of this instruction, made at its first use. One operator always asks for one type.
   template <class State>
   State& state() {

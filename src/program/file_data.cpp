@@ -11,6 +11,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/error.h"
+#include "base/mapped_pages.h"
 #include "base/text.h"
 
 namespace enr::program {
@@ -33,8 +34,11 @@ class Descriptor {
 
 class Mapping {
  public:
-  Mapping(void* address, size_t size) noexcept : address_(address), size_(size) {}
-  ~Mapping() { ::munmap(address_, size_); }
+  Mapping(void* address, size_t size) : address_(address), size_(size) { add_mapping(address, size); }
+  ~Mapping() {
+    remove_mapping(address_);
+    ::munmap(address_, size_);
+  }
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/aligned_buffer.h"
 #include "base/weight_cache.h"
 #include "graph/compiled_graph.h"
 #include "graph/infer.h"
@@ -487,7 +488,9 @@ RunResult Runner::run(const std::vector<Shape>& shapes, const std::vector<Floats
   }
   for (Floats& output : result.outputs) addresses.push_back(reinterpret_cast<std::byte*>(output.data()));
   State::Names names;
-  state_->runner->run(addresses, &names);
+  enr::AlignedBuffer workspace(plan.workspace_bytes());
+  std::memset(workspace.data(), 0xCC, workspace.size_bytes());
+  state_->runner->run(addresses, workspace.data(), &names);
   result.steps = names.names;
   for (size_t i = 0; i < inputs.size(); ++i)
     CHECK(std::memcmp(inputs[i].data(), given[i].data(), inputs[i].size() * 4) == 0);

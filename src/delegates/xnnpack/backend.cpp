@@ -77,13 +77,14 @@ class Instance : public DelegateInstance {
       resize_output(*arguments[i], plan.outputs()[i - input_count_], context);
     }
     for (size_t i = 0; i < arguments.size(); ++i) addresses_[i] = arguments[i]->data;
-    runner_.run(addresses_, trace);
+    // The workspace is the context's, so that one serves all delegates of a method and stays in cache.
+    runner_.run(addresses_, context.scratch(plan.workspace_bytes()), trace);
     for (size_t i = input_count_; i < arguments.size(); ++i) {
       if (arguments[i]->dtype == DType::kInt64) widen_indices(*arguments[i]);
     }
   }
 
-  size_t workspace_bytes() const noexcept override { return runner_.workspace_bytes(); }
+  size_t workspace_bytes() const noexcept override { return 0; }
 
  private:
   void check(std::span<Tensor* const> arguments) {

@@ -49,11 +49,8 @@ void add_convolution(Lowering& lowering, const Node& node, ConvolutionPlan plan,
                      const std::string& packing) {
   const Filter filter = find_filter(lowering, node);
   auto& step = lowering.add<ConvStep<ConvolutionPlan>>(node, name, std::move(plan));
-  step.packed = lowering.cache_of(node.inputs[1]).get(filter.weights, packing, [&] {
-    AlignedBuffer buffer(step.plan.packed_bytes());
-    step.plan.pack(filter.weights, filter.bias, buffer.data());
-    return buffer;
-  });
+  step.packed = lowering.pack(node.inputs[1], packing, step.plan.packed_bytes(),
+                              [&](void* packed) { step.plan.pack(filter.weights, filter.bias, packed); });
   step.epilogue = Epilogue(lowering, node);
   step.in = node.inputs[0];
   step.out = node.outputs[0];
@@ -113,16 +110,13 @@ void lower_depthwise(Lowering& lowering, const Node& node) {
   const kernels::DepthwiseShape s = depthwise_shape(lowering, node);
   auto& step = lowering.add<DepthwiseStep>(node, "depthwise");
   step.geometry = s;
-  step.packed =
-      lowering.cache_of(node.inputs[1])
-          .get(filter.weights,
-               concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width, " bias ",
-                      static_cast<const void*>(filter.bias)),
-               [&] {
-                 AlignedBuffer buffer(kernels::depthwise_packed_bytes(s));
-                 kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, buffer.data());
-                 return buffer;
-               });
+  step.packed = lowering.pack(
+      node.inputs[1],
+      concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width, " bias ",
+             static_cast<const void*>(filter.bias)),
+      kernels::depthwise_packed_bytes(s), [&](void* packed) {
+        kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, packed);
+      });
   step.epilogue = Epilogue(lowering, node);
   step.in = node.inputs[0];
   step.out = node.outputs[0];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/mapped_pages.h"
 #include "base/thread_pool.h"
 #include "graph/lower/quantized.h"
 
@@ -62,8 +63,18 @@ void Lowering::register_step(const Node& node, std::string name, std::unique_ptr
   steps.push_back(std::move(step));
 }
 
-WeightCache& Lowering::cache_of(ValueId id) const {
-  return value(id).owner != nullptr ? context.own_weights : context.weights;
+std::shared_ptr<const AlignedBuffer> Lowering::pack(ValueId weights, const std::string& packing, size_t packed_bytes,
+                                                    FunctionRef<void(void*)> fill) const {
+  const Value& constant = value(weights);
+  WeightCache& cache = constant.owner != nullptr ? context.own_weights : context.weights;
+  return cache.get(constant.data, packing, [&] {
+    AlignedBuffer buffer(packed_bytes);
+    fill(buffer.data());
+    // Nothing reads the file's copy again.
+    const auto count = static_cast<size_t>(constant.shape.numel());
+    release_pages(constant.data, constant.dtype == DType::kQUInt4x2 ? count / 2 : count * dtype_size(constant.dtype));
+    return buffer;
+  });
 }
 
 void lower_post(Lowering& lowering, const Node& node, const Post& post) {

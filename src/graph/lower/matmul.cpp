@@ -53,23 +53,20 @@ GemmStep& add_gemm(Lowering& lowering, const Node& node, const Sizes& sizes, ker
   const size_t n = sizes.n, k = sizes.k;
   const size_t stride = layout == kernels::WeightLayout::kOutputMajor ? k : n;
   auto& step = lowering.add<GemmStep>(node, "gemm");
-  step.packed = lowering.cache_of(node.inputs[1])
-                    .get(weights.data,
-                         concat("gemm ", static_cast<int>(layout), ' ', n, 'x', k, ' ', static_cast<int>(weights.dtype),
-                                " bias ", static_cast<const void*>(bias)),
-                         [&] {
-                           AlignedBuffer buffer(kernels::gemm_packed_bytes(n, k));
-                           const auto* halves = reinterpret_cast<const uint16_t*>(weights.data);
-                           if (weights.dtype == DType::kFloat16) {
-                             kernels::gemm_pack_f16(layout, n, k, halves, stride, bias, buffer.data());
-                           } else if (weights.dtype == DType::kBFloat16) {
-                             kernels::gemm_pack_bf16(layout, n, k, halves, stride, bias, buffer.data());
-                           } else {
-                             kernels::gemm_pack(layout, n, k, reinterpret_cast<const float*>(weights.data), stride,
-                                                bias, buffer.data());
-                           }
-                           return buffer;
-                         });
+  const auto fill = [&](void* packed) {
+    const auto* halves = reinterpret_cast<const uint16_t*>(weights.data);
+    if (weights.dtype == DType::kFloat16) {
+      kernels::gemm_pack_f16(layout, n, k, halves, stride, bias, packed);
+    } else if (weights.dtype == DType::kBFloat16) {
+      kernels::gemm_pack_bf16(layout, n, k, halves, stride, bias, packed);
+    } else {
+      kernels::gemm_pack(layout, n, k, reinterpret_cast<const float*>(weights.data), stride, bias, packed);
+    }
+  };
+  step.packed = lowering.pack(node.inputs[1],
+                              concat("gemm ", static_cast<int>(layout), ' ', n, 'x', k, ' ', static_cast<int>(weights.dtype),
+                                     " bias ", static_cast<const void*>(bias)),
+                              kernels::gemm_packed_bytes(n, k), fill);
   step.m = sizes.m;
   step.n = n;
   step.k = k;

@@ -94,16 +94,12 @@ void lower_static(Lowering& lowering, const Node& node, const Products& products
   const kernels::QStatic quantization{in.dtype == DType::kUInt8, in.quantization.zero_point, scales.data(),
                                       scales.size()};
   auto& step = lowering.add<StaticGemmStep>(node, "gemm int8");
-  step.packed =
-      lowering.cache_of(node.inputs[1])
-          .get(products.weights.data,
-               concat("qgemm ", weights_key(products.weights), quantization.is_unsigned, ' ',
-                      quantization.input_zero_point, ' ', scales_key(scales), " bias ", static_cast<const void*>(bias)),
-               [&] {
-                 AlignedBuffer buffer(kernels::qgemm_packed_bytes(products.weights));
-                 kernels::qgemm_pack_static(products.weights, bias, quantization, buffer.data());
-                 return buffer;
-               });
+  step.packed = lowering.pack(
+      node.inputs[1],
+      concat("qgemm ", weights_key(products.weights), quantization.is_unsigned, ' ', quantization.input_zero_point, ' ',
+             scales_key(scales), " bias ", static_cast<const void*>(bias)),
+      kernels::qgemm_packed_bytes(products.weights),
+      [&](void* packed) { kernels::qgemm_pack_static(products.weights, bias, quantization, packed); });
   step.output = quantized_output(out, node.post);
   finish(lowering, node, products, step);
 }
@@ -126,15 +122,11 @@ void lower_dynamic(Lowering& lowering, const Node& node, const Products& product
   quantization.bias = bias;
   auto& step = lowering.add<DynamicGemmStep>(
       node, products.weights.type == kernels::QWeightType::kInt4 ? "gemm dynamic int4" : "gemm dynamic int8");
-  step.packed = lowering.cache_of(node.inputs[1])
-                    .get(products.weights.data,
-                         concat("qdgemm ", weights_key(products.weights), scales_key(scales), " bias ",
-                                static_cast<const void*>(bias)),
-                         [&] {
-                           AlignedBuffer buffer(kernels::qgemm_packed_bytes(products.weights));
-                           kernels::qgemm_pack_dynamic(products.weights, quantization, buffer.data());
-                           return buffer;
-                         });
+  step.packed = lowering.pack(
+      node.inputs[1],
+      concat("qdgemm ", weights_key(products.weights), scales_key(scales), " bias ", static_cast<const void*>(bias)),
+      kernels::qgemm_packed_bytes(products.weights),
+      [&](void* packed) { kernels::qgemm_pack_dynamic(products.weights, quantization, packed); });
   step.clamp = {node.post.min, node.post.max};
   step.parameters_offset = row_parameters_offset(in);
   finish(lowering, node, products, step);

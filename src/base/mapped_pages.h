@@ -1,0 +1,18 @@
+#pragma once
+
+// Files mapped into memory, so that pages which have been read for the last time can be given back.
+
+#include <cstddef>
+
+namespace enr {
+
+// From now on [address, address + size_bytes) is a read-only mapping of a file.
+void add_mapping(const void* address, size_t size_bytes);
+// To be called before the mapping ends.
+void remove_mapping(const void* address) noexcept;
+
+// Says that the bytes will hardly be read again. If they lie in a mapping, its whole pages leave the process's memory;
+// reading them once more fetches them from the file. Other memory is left alone. Thread-safe.
+void release_pages(const void* data, size_t size_bytes) noexcept;
+
+}  // namespace enr
