@@ -151,6 +151,8 @@ struct Node {
   Attributes attributes;
   Post post;
   uint32_t origin = 0;  // index in the source, for messages
+  // Computes what this node would read, a few rows at a time; inputs[0] is then the producer's own input.
+  std::shared_ptr<const Node> producer;
 
   template <class T>
   const T& as() const {

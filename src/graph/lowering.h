@@ -83,6 +83,7 @@ void lower(Lowering& lowering, const Node& node);
 
 void lower_conv(Lowering& lowering, const Node& node);
 void lower_depthwise(Lowering& lowering, const Node& node);
+void lower_bands(Lowering& lowering, const Node& node);  // nodes with a producer
 void lower_conv_transpose(Lowering& lowering, const Node& node);
 void lower_fully_connected(Lowering& lowering, const Node& node);
 void lower_batch_matmul(Lowering& lowering, const Node& node);

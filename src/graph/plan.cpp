@@ -52,6 +52,7 @@ Plan::Plan(const Graph& source, std::span<const Shape> inputs, PlanContext& cont
   infer_shapes(graph);
   simplify_movement(graph);
   fuse_residuals(graph);
+  fuse_bands(graph);
 
   const Layouts layouts = choose_layouts(graph);
   Lowering lowering(graph, layouts, context);

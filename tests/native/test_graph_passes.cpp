@@ -127,6 +127,33 @@ TEST_CASE("graph passes: zero padding moves into the convolution") {
   CHECK(check_graph(other.finish()).size() == 2);
 }
 
+TEST_CASE("graph passes: large depthwise convolutions run in bands with their neighbours") {
+  for (const uint32_t stride : {1u, 2u}) {
+    for (const uint32_t kernel : {3u, 5u}) {
+      for (const int64_t batch : {1, 3}) {
+        Builder b;
+        const ValueId in = b.input({batch, 71, 64, 4});
+        ValueId x = b.unary(Unary::kRelu, b.conv(in, 40, window(1)));
+        x = b.unary(Unary::kHardSwish, b.depthwise(x, window(kernel, stride)));
+        x = b.conv(x, 4, window(1));
+        b.output(stride == 1 ? b.binary(Binary::kAdd, x, in) : x);
+        CHECK(check_graph(b.finish()) == Names{"expand depthwise project"});
+      }
+    }
+  }
+  Builder parts;
+  const ValueId in = parts.input({1, 66, 64, 40});
+  parts.output(parts.conv(parts.depthwise(in, window(3)), 6, window(1)));
+  parts.output(parts.depthwise(parts.conv(in, 36, window(1)), window(3, 2)));
+  CHECK(check_graph(parts.finish()) == Names{"depthwise project", "expand depthwise"});
+
+  Builder needed;  // somebody else reads the image in between
+  const ValueId wide = needed.conv(needed.input({1, 66, 64, 3}), 40, window(1));
+  needed.output(needed.depthwise(wide, window(3)));
+  needed.output(needed.node(Op::kGlobalAverage, {wide}, GlobalAverageAttributes{true}));
+  CHECK(check_graph(needed.finish()).size() == 3);
+}
+
 TEST_CASE("graph layout: producers write into concatenations") {
   Builder b;
   const ValueId in = b.input({1, 6, 6, 4});

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "graph/lower/epilogue.h"
 #include "graph/lower/geometry.h"
+#include "graph/lower/pointwise.h"
 #include "graph/lowering.h"
 #include "kernels/conv/conv.h"
 #include "kernels/depthwise/depthwise.h"
@@ -105,18 +106,41 @@ void lower_conv_transpose(Lowering& lowering, const Node& node) {
                          " bias ", static_cast<const void*>(find_filter(lowering, node).bias)));
 }
 
-void lower_depthwise(Lowering& lowering, const Node& node) {
+std::shared_ptr<const AlignedBuffer> pack_depthwise(const Lowering& lowering, const Node& node,
+                                                    const kernels::DepthwiseShape& s) {
   const Filter filter = find_filter(lowering, node);
-  const kernels::DepthwiseShape s = depthwise_shape(lowering, node);
-  auto& step = lowering.add<DepthwiseStep>(node, "depthwise");
-  step.geometry = s;
-  step.packed = lowering.pack(
+  return lowering.pack(
       node.inputs[1],
       concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width, " bias ",
              static_cast<const void*>(filter.bias)),
       kernels::depthwise_packed_bytes(s), [&](void* packed) {
         kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, packed);
       });
+}
+
+PackedPointwise pack_pointwise(Lowering& lowering, const Node& node) {
+  const Filter filter = find_filter(lowering, node);
+  const Shape& shape = lowering.shape(node.inputs[1]);
+  PackedPointwise pointwise;
+  pointwise.n = static_cast<size_t>(shape[0]);
+  pointwise.k = static_cast<size_t>(shape[3]);
+  pointwise.a_stride = lowering.row_stride(node.inputs[0]);
+  pointwise.packed = lowering.pack(
+      node.inputs[1],
+      concat("gemm 0 ", pointwise.n, 'x', pointwise.k, " bias ", static_cast<const void*>(filter.bias)),
+      kernels::gemm_packed_bytes(pointwise.n, pointwise.k), [&](void* packed) {
+        kernels::gemm_pack(kernels::WeightLayout::kOutputMajor, pointwise.n, pointwise.k, filter.weights, pointwise.k,
+                           filter.bias, packed);
+      });
+  pointwise.epilogue = Epilogue(lowering, node);
+  return pointwise;
+}
+
+void lower_depthwise(Lowering& lowering, const Node& node) {
+  const kernels::DepthwiseShape s = depthwise_shape(lowering, node, node.inputs[0]);
+  auto& step = lowering.add<DepthwiseStep>(node, "depthwise");
+  step.geometry = s;
+  step.packed = pack_depthwise(lowering, node, s);
   step.epilogue = Epilogue(lowering, node);
   step.in = node.inputs[0];
   step.out = node.outputs[0];

@@ -6,9 +6,9 @@ namespace {
 
 // Fields that the three kinds of convolution share.
 template <class ConvolutionShape>
-ConvolutionShape common_shape(const Lowering& lowering, const Node& node) {
+ConvolutionShape common_shape(const Lowering& lowering, const Node& node, ValueId in) {
   const auto& window = node.as<WindowAttributes>();
-  const ValueId in = node.inputs[0], out = node.outputs[0];
+  const ValueId out = node.outputs[0];
   ConvolutionShape s;
   s.batch = lowering.dim(in, 0);
   s.input_height = lowering.dim(in, 1);
@@ -29,7 +29,7 @@ ConvolutionShape common_shape(const Lowering& lowering, const Node& node) {
 template <class ConvolutionShape>
 ConvolutionShape grouped_shape(const Lowering& lowering, const Node& node) {
   const auto& window = node.as<WindowAttributes>();
-  auto s = common_shape<ConvolutionShape>(lowering, node);
+  auto s = common_shape<ConvolutionShape>(lowering, node, node.inputs[0]);
   s.input_channels = lowering.dim(node.inputs[0], 3);
   s.output_channels = lowering.dim(node.outputs[0], 3);
   s.groups = window.groups;
@@ -51,9 +51,9 @@ kernels::ConvTransposeShape conv_transpose_shape(const Lowering& lowering, const
   return s;
 }
 
-kernels::DepthwiseShape depthwise_shape(const Lowering& lowering, const Node& node) {
-  auto s = common_shape<kernels::DepthwiseShape>(lowering, node);
-  s.channels = lowering.dim(node.inputs[0], 3);
+kernels::DepthwiseShape depthwise_shape(const Lowering& lowering, const Node& node, ValueId in) {
+  auto s = common_shape<kernels::DepthwiseShape>(lowering, node, in);
+  s.channels = lowering.dim(in, 3);
   s.multiplier = s.channels == 0 ? 1 : lowering.dim(node.outputs[0], 3) / s.channels;
   s.output_height = lowering.dim(node.outputs[0], 1);
   s.output_width = lowering.dim(node.outputs[0], 2);

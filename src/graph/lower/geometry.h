@@ -12,7 +12,8 @@ namespace enr::graph {
 
 kernels::ConvShape conv_shape(const Lowering& lowering, const Node& node);
 kernels::ConvTransposeShape conv_transpose_shape(const Lowering& lowering, const Node& node);
-kernels::DepthwiseShape depthwise_shape(const Lowering& lowering, const Node& node);
+// `in`: the image it reads, which is not inputs[0] where the node has a producer.
+kernels::DepthwiseShape depthwise_shape(const Lowering& lowering, const Node& node, ValueId in);
 kernels::PoolShape pool_shape(const Lowering& lowering, const Node& node);
 kernels::ResizeShape resize_shape(const Lowering& lowering, const Node& node);
 

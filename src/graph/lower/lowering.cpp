@@ -126,6 +126,7 @@ void lower(Lowering& lowering, const Node& node) {
       std::any_of(node.inputs.begin(), node.inputs.end(), is_other)) {
     fail_no_kernel(lowering, node);
   }
+  if (node.producer != nullptr) return lower_bands(lowering, node);
   switch (node.op) {
     case Op::kConv:
       return lower_conv(lowering, node);

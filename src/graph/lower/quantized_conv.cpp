@@ -138,7 +138,7 @@ void lower_quantized_depthwise(Lowering& lowering, const Node& node) {
   const kernels::QConvWeights weights = weights_of(lowering, node);
   const Value &in = lowering.value(node.inputs[0]), &out = lowering.value(node.outputs[0]);
   if (!is_per_tensor(in) || !is_per_tensor(out) || in.dtype != out.dtype) fail_no_kernel(lowering, node);
-  const kernels::DepthwiseShape s = depthwise_shape(lowering, node);
+  const kernels::DepthwiseShape s = depthwise_shape(lowering, node, node.inputs[0]);
   const std::vector<float> scales = requantization_scales(lowering, node);
   const kernels::QStatic quantization = static_quantization(lowering, node, scales);
   const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);

@@ -1,0 +1,77 @@
+#include <memory>
+
+#include "graph/passes.h"
+
+namespace enr::graph {
+
+namespace {
+
+// Intermediate images of half a second-level cache or less stay in cache anyway.
+constexpr int64_t kLargeImageBytes = 512 * 1024;
+
+bool is_pointwise(const Graph& graph, const Node& node) {
+  if (node.op != Op::kConv || !is_float(graph, node)) return false;
+  const auto& w = node.as<WindowAttributes>();
+  return w.kernel_height == 1 && w.kernel_width == 1 && w.stride_height == 1 && w.stride_width == 1 && w.groups == 1 &&
+         w.pad_top + w.pad_bottom + w.pad_left + w.pad_right == 0;
+}
+
+int64_t image_bytes(const Graph& graph, ValueId id) {
+  const Shape& shape = graph.values[id].shape;
+  return shape.product(1, shape.rank()) * static_cast<int64_t>(sizeof(float));
+}
+
+class BandFusion {
+ public:
+  explicit BandFusion(Graph& g) : graph(g), readers(find_readers(g)), writers(find_writers(g)), gone(g.nodes.size(), false) {}
+
+  void run() {
+    for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
+      Node& node = graph.nodes[n];
+      if (node.op == Op::kDepthwise && is_float(graph, node)) {
+        if (Node* pointwise = only_writer(node); pointwise != nullptr && is_pointwise(graph, *pointwise)) {
+          absorb(node, *pointwise);
+        }
+      } else if (is_pointwise(graph, node)) {
+        Node* depthwise = only_writer(node);
+        if (depthwise != nullptr && depthwise->op == Op::kDepthwise && is_float(graph, *depthwise)) absorb(node, *depthwise);
+      }
+    }
+    size_t kept = 0;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      if (gone[n]) continue;
+      if (kept != n) graph.nodes[kept] = std::move(graph.nodes[n]);
+      ++kept;
+    }
+    graph.nodes.resize(kept);
+  }
+
+ private:
+  // Who computes the node's input, if it is large, nobody else needs it and no other input comes into it.
+  Node* only_writer(const Node& node) {
+    const ValueId in = node.inputs[0];
+    if (writers[in] == kNoValue || gone[writers[in]] || readers[in].size() != 1 || graph.values[in].is_external()) return nullptr;
+    Node& writer = graph.nodes[writers[in]];
+    if (writer.post.residual != kNoValue) return nullptr;
+    // A band is worth it for the largest image of the chain.
+    const bool is_large = image_bytes(graph, in) >= kLargeImageBytes || writer.producer != nullptr;
+    return is_large ? &writer : nullptr;
+  }
+
+  void absorb(Node& node, Node& writer) {
+    gone[writers[node.inputs[0]]] = true;
+    node.producer = std::make_shared<const Node>(writer);
+    node.inputs[0] = writer.inputs[0];
+  }
+
+  Graph& graph;
+  std::vector<std::vector<uint32_t>> readers;
+  std::vector<uint32_t> writers;
+  std::vector<bool> gone;
+};
+
+}  // namespace
+
+void fuse_bands(Graph& graph) { BandFusion(graph).run(); }
+
+}  // namespace enr::graph
