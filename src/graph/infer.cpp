@@ -8,8 +8,8 @@ namespace enr::graph {
 
 namespace {
 
-// Bytes a tensor may ask for: a wrong shape must not become a request for all memory there is.
-constexpr int64_t kMaxElements = int64_t{1} << 34;
+// Elements a tensor may have: a wrong shape must not become a request for all memory there is.
+constexpr int64_t kMaxElements = int64_t{1} << 31;
 
 template <class... Parts>
 [[noreturn]] void fail_node(const Node& node, const Parts&... parts) {
@@ -43,7 +43,7 @@ Shape broadcast(const Node& node, const Shape& a, const Shape& b) {
 }
 
 // Positions of a sliding window along one dim; 0 where the padded input is smaller than the kernel.
-int64_t window_positions(int64_t input, uint32_t pads, uint32_t kernel, uint32_t dilation, uint32_t stride) {
+int64_t window_positions(int64_t input, int64_t pads, uint32_t kernel, uint32_t dilation, uint32_t stride) {
   const int64_t reach = int64_t{kernel - 1} * dilation + 1;
   const int64_t padded = input + pads;
   return padded < reach ? 0 : (padded - reach) / stride + 1;
@@ -52,9 +52,9 @@ int64_t window_positions(int64_t input, uint32_t pads, uint32_t kernel, uint32_t
 Shape infer_window(const Node& node, const Shape& in, int64_t channels) {
   const auto& w = node.as<WindowAttributes>();
   const int64_t height =
-      window_positions(in[1], w.pad_top + w.pad_bottom, w.kernel_height, w.dilation_height, w.stride_height);
+      window_positions(in[1], int64_t{w.pad_top} + w.pad_bottom, w.kernel_height, w.dilation_height, w.stride_height);
   const int64_t width =
-      window_positions(in[2], w.pad_left + w.pad_right, w.kernel_width, w.dilation_width, w.stride_width);
+      window_positions(in[2], int64_t{w.pad_left} + w.pad_right, w.kernel_width, w.dilation_width, w.stride_width);
   if ((height == 0 || width == 0) && in.numel() != 0) {
     fail_node(node, "the padded input of shape ", in.dims(), " is smaller than the ", w.kernel_height, "x",
               w.kernel_width, " window");
@@ -71,14 +71,14 @@ Shape infer_convolution(const Node& node, const Shape& in, const Shape& filter) 
   if (node.op == Op::kDepthwise) return infer_window(node, in, filter[3]);
   if (node.op == Op::kConv) return infer_window(node, in, filter[0]);
   const auto extent = [](int64_t size, uint32_t stride, uint32_t kernel, uint32_t dilation, uint32_t adjustment,
-                         uint32_t pads) {
+                         int64_t pads) {
     const int64_t full = (size - 1) * stride + int64_t{kernel - 1} * dilation + 1 + adjustment;
     return size == 0 || full < pads ? 0 : full - pads;
   };
   return {
       in[0],
-      extent(in[1], w.stride_height, w.kernel_height, w.dilation_height, w.adjustment_height, w.pad_top + w.pad_bottom),
-      extent(in[2], w.stride_width, w.kernel_width, w.dilation_width, w.adjustment_width, w.pad_left + w.pad_right),
+      extent(in[1], w.stride_height, w.kernel_height, w.dilation_height, w.adjustment_height, int64_t{w.pad_top} + w.pad_bottom),
+      extent(in[2], w.stride_width, w.kernel_width, w.dilation_width, w.adjustment_width, int64_t{w.pad_left} + w.pad_right),
       filter[0]};
 }
 
@@ -172,8 +172,8 @@ Shape infer_pad(const Node& node, const Shape& in) {
 Shape infer_argmax_pool(const Node& node, const Shape& in) {
   check_rank(node, "input", in, 4);
   const auto& w = node.as<WindowAttributes>();
-  return {in[0], (in[1] + w.pad_top + w.pad_bottom) / w.kernel_height,
-          (in[2] + w.pad_left + w.pad_right) / w.kernel_width, in[3]};
+  return {in[0], (in[1] + int64_t{w.pad_top} + w.pad_bottom) / w.kernel_height,
+          (in[2] + int64_t{w.pad_left} + w.pad_right) / w.kernel_width, in[3]};
 }
 
 Shape infer_result(const Graph& graph, const Node& node) {
