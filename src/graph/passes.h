@@ -14,6 +14,8 @@ void widen_halves(Graph& graph);
 // Quantised constants of float nodes: an exporter that meets a convolution twice leaves a float one with an integer
 // bias.
 void dequantize_constants(Graph& graph);
+// What is dequantised only to be quantised again becomes a function of the integer.
+void merge_conversions(Graph& graph);
 // x * sigmoid(x) becomes silu(x), and the like.
 void merge_activations(Graph& graph);
 // Clamps and activations move into the node that computes their operand.

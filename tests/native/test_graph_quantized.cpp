@@ -253,6 +253,16 @@ TEST_CASE("graph quantised: a float convolution with an integer bias") {
   b.check({conv, b.real.node(Op::kConv, {in.reals, filter.reals, bias.reals}, window(1, 1))});
 }
 
+TEST_CASE("graph quantised: dequantising and quantising again is one look-up") {
+  for (const bool same : {false, true}) {
+    Both b;
+    const Pair in = b.input({3, 40}, 0.02f, -7);
+    const ValueId real = b.integer.node(Op::kConvert, {in.integers});
+    const ValueId again = b.quantized_node(Op::kConvert, {real}, {}, same ? per_tensor(0.02f, -7) : per_tensor(0.03f, 5));
+    CHECK(b.check({again, in.reals}).size() == (same ? 2 : 3));
+  }
+}
+
 TEST_CASE("graph quantised: what has no kernel is refused by name") {
   Both b;
   const Pair in = b.input({3, 40}, 0.02f, -7);

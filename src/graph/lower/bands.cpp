@@ -100,7 +100,9 @@ void place_scratch(Lowering& lowering, BandStep& step) {
   const size_t row_bytes = (in_row * s.stride_height + out_row) * sizeof(float);
   step.band_rows = std::clamp<size_t>(kBandBytes / std::max<size_t>(row_bytes, 1), 1, s.output_height);
   const size_t threads = num_threads();
-  step.chunks = threads == 1 ? 1 : std::min(s.output_height, std::max<size_t>(1, 2 * threads / s.batch));
+  // A chunk computes rows again that its neighbour has: few rows are not cut more often than there are threads.
+  const size_t wanted = s.output_height < 32 * threads ? threads : 2 * threads;
+  step.chunks = threads == 1 ? 1 : std::min(s.output_height, std::max<size_t>(1, wanted / s.batch));
   step.lanes = threads == 1 ? 1 : std::min(s.batch * step.chunks, 2 * threads);
   const auto align = [](size_t floats) { return (floats + 15) / 16 * 16; };
   step.expanded_floats = align(((step.band_rows - 1) * s.stride_height + reach) * in_row);

@@ -48,4 +48,29 @@ void dequantize_constants(Graph& graph) {
   }
 }
 
+void merge_conversions(Graph& graph) {
+  const auto writers = find_writers(graph);
+  const auto is_per_tensor = [](const Value& value) { return value.quantization.kind == Quantization::Kind::kPerTensor; };
+  for (Node& node : graph.nodes) {
+    const ValueId in = node.inputs[0];
+    if (node.op != Op::kConvert || writers[in] == kNoValue || graph.values[in].dtype != DType::kFloat32) continue;
+    const Node& writer = graph.nodes[writers[in]];
+    const Value& out = graph.values[node.outputs[0]];
+    if (writer.op != Op::kConvert || !is_per_tensor(out)) continue;
+    const Value& source = graph.values[writer.inputs[0]];
+    if (source.is_constant() || !is_per_tensor(source) || source.dtype != out.dtype) continue;
+    node.inputs[0] = writer.inputs[0];
+    if (same_quantization(source, out)) {
+      node.op = Op::kCopy;
+    } else {
+      // Through the real number, as the two conversions round: converting directly would round differently.
+      UnaryAttributes identity{kernels::Unary::kScale, {}};
+      identity.params.a = 1.0;
+      node.op = Op::kUnary;
+      node.attributes = identity;
+    }
+  }
+  remove_dead_nodes(graph);
+}
+
 }  // namespace enr::graph
