@@ -75,11 +75,12 @@ Shape infer_convolution(const Node& node, const Shape& in, const Shape& filter) 
     const int64_t full = (size - 1) * stride + int64_t{kernel - 1} * dilation + 1 + adjustment;
     return size == 0 || full < pads ? 0 : full - pads;
   };
-  return {
-      in[0],
-      extent(in[1], w.stride_height, w.kernel_height, w.dilation_height, w.adjustment_height, int64_t{w.pad_top} + w.pad_bottom),
-      extent(in[2], w.stride_width, w.kernel_width, w.dilation_width, w.adjustment_width, int64_t{w.pad_left} + w.pad_right),
-      filter[0]};
+  return {in[0],
+          extent(in[1], w.stride_height, w.kernel_height, w.dilation_height, w.adjustment_height,
+                 int64_t{w.pad_top} + w.pad_bottom),
+          extent(in[2], w.stride_width, w.kernel_width, w.dilation_width, w.adjustment_width,
+                 int64_t{w.pad_left} + w.pad_right),
+          filter[0]};
 }
 
 Shape infer_fully_connected(const Node& node, const Shape& in, const Shape& filter) {

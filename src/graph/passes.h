@@ -34,8 +34,8 @@ void simplify_movement(Graph& graph);
 // Additions of equal shapes move into the convolution or fully connected node that computes an operand.
 void fuse_residuals(Graph& graph);
 
-// A depthwise convolution of a large image, the pointwise one in front of it and the one behind become one node, which works
-// on bands of rows that stay in cache.
+// A depthwise convolution of a large image, the pointwise one in front of it and the one behind become one node, which
+// works on bands of rows that stay in cache.
 void fuse_bands(Graph& graph);
 
 // Whether the node computes float32 from float32.

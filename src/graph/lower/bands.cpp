@@ -59,7 +59,8 @@ struct BandStep : Step {
           next = have_end;
         }
         if (next < last) {
-          const float* from = frame.in<float>(in) + (image * depthwise.input_height + next) * in_width * expand.a_stride;
+          const float* from =
+              frame.in<float>(in) + (image * depthwise.input_height + next) * in_width * expand.a_stride;
           expand.run(frame, (last - next) * in_width, from, expanded + (next - first) * in_row, in_row / in_width, 0);
         }
         have_begin = first;
@@ -69,15 +70,18 @@ struct BandStep : Step {
       const size_t out_image_row = image * depthwise.output_height + row;
       float* target = frame.out<float>(out) + image * depthwise.output_height * out_row;
       if (projects) target = shifted(filtered, row * out_row);
-      kernels::depthwise_rows(depthwise, depthwise_packed->data(), source, target, row, end, depthwise_epilogue.bind(frame));
+      kernels::depthwise_rows(depthwise, depthwise_packed->data(), source, target, row, end,
+                              depthwise_epilogue.bind(frame));
       if (projects) {
-        project.run(frame, (end - row) * out_width, filtered, frame.out<float>(out) + out_image_row * out_width * output_stride,
-                    output_stride, out_image_row * out_width);
+        project.run(frame, (end - row) * out_width, filtered,
+                    frame.out<float>(out) + out_image_row * out_width * output_stride, output_stride,
+                    out_image_row * out_width);
       }
     }
   }
 
-  // Where an image would start whose row `distance / row` lies at `rows`: kernels address rows as if the image were whole.
+  // Where an image would start whose row `distance / row` lies at `rows`: kernels address rows as if the image were
+  // whole.
   static float* shifted(float* rows, size_t distance) noexcept {
     return reinterpret_cast<float*>(reinterpret_cast<uintptr_t>(rows) - distance * sizeof(float));
   }
@@ -87,7 +91,8 @@ struct BandStep : Step {
     return std::min(at > depthwise.pad_top ? at - depthwise.pad_top : 0, depthwise.input_height);
   }
   size_t last_input_row(size_t end) const noexcept {
-    const size_t reach = (end - 1) * depthwise.stride_height + (depthwise.kernel_height - 1) * depthwise.dilation_height + 1;
+    const size_t reach =
+        (end - 1) * depthwise.stride_height + (depthwise.kernel_height - 1) * depthwise.dilation_height + 1;
     return std::min(reach > depthwise.pad_top ? reach - depthwise.pad_top : 0, depthwise.input_height);
   }
 };

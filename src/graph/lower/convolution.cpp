@@ -109,13 +109,12 @@ void lower_conv_transpose(Lowering& lowering, const Node& node) {
 std::shared_ptr<const AlignedBuffer> pack_depthwise(const Lowering& lowering, const Node& node,
                                                     const kernels::DepthwiseShape& s) {
   const Filter filter = find_filter(lowering, node);
-  return lowering.pack(
-      node.inputs[1],
-      concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width, " bias ",
-             static_cast<const void*>(filter.bias)),
-      kernels::depthwise_packed_bytes(s), [&](void* packed) {
-        kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, packed);
-      });
+  return lowering.pack(node.inputs[1],
+                       concat("depthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width,
+                              " bias ", static_cast<const void*>(filter.bias)),
+                       kernels::depthwise_packed_bytes(s), [&](void* packed) {
+                         kernels::depthwise_pack(s, filter.weights, s.output_channels(), 1, filter.bias, packed);
+                       });
 }
 
 PackedPointwise pack_pointwise(Lowering& lowering, const Node& node) {
@@ -126,8 +125,7 @@ PackedPointwise pack_pointwise(Lowering& lowering, const Node& node) {
   pointwise.k = static_cast<size_t>(shape[3]);
   pointwise.a_stride = lowering.row_stride(node.inputs[0]);
   pointwise.packed = lowering.pack(
-      node.inputs[1],
-      concat("gemm 0 ", pointwise.n, 'x', pointwise.k, " bias ", static_cast<const void*>(filter.bias)),
+      node.inputs[1], concat("gemm 0 ", pointwise.n, 'x', pointwise.k, " bias ", static_cast<const void*>(filter.bias)),
       kernels::gemm_packed_bytes(pointwise.n, pointwise.k), [&](void* packed) {
         kernels::gemm_pack(kernels::WeightLayout::kOutputMajor, pointwise.n, pointwise.k, filter.weights, pointwise.k,
                            filter.bias, packed);

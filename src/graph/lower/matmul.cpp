@@ -64,8 +64,8 @@ GemmStep& add_gemm(Lowering& lowering, const Node& node, const Sizes& sizes, ker
     }
   };
   step.packed = lowering.pack(node.inputs[1],
-                              concat("gemm ", static_cast<int>(layout), ' ', n, 'x', k, ' ', static_cast<int>(weights.dtype),
-                                     " bias ", static_cast<const void*>(bias)),
+                              concat("gemm ", static_cast<int>(layout), ' ', n, 'x', k, ' ',
+                                     static_cast<int>(weights.dtype), " bias ", static_cast<const void*>(bias)),
                               kernels::gemm_packed_bytes(n, k), fill);
   step.m = sizes.m;
   step.n = n;

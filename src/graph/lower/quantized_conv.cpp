@@ -79,9 +79,9 @@ void add_conv(Lowering& lowering, const Node& node, const ConvolutionPlan& plan,
     const kernels::QStatic quantization = static_quantization(lowering, node, scales);
     const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);
     auto& step = lowering.add<StaticConvStep<ConvolutionPlan>>(node, "conv int8", plan);
-    step.packed =
-        lowering.pack(node.inputs[1], "q" + geometry + static_key(weights, quantization, bias, scales), plan.packed_bytes(),
-                      [&](void* packed) { plan.pack_static(weights, bias, quantization, packed); });
+    step.packed = lowering.pack(node.inputs[1], "q" + geometry + static_key(weights, quantization, bias, scales),
+                                plan.packed_bytes(),
+                                [&](void* packed) { plan.pack_static(weights, bias, quantization, packed); });
     step.output = quantized_output(out, node.post);
     step.input_zero_point = in.quantization.zero_point;
     return finish(lowering, node, step);
@@ -94,9 +94,8 @@ void add_conv(Lowering& lowering, const Node& node, const ConvolutionPlan& plan,
   auto& step = lowering.add<DynamicConvStep<ConvolutionPlan>>(node, "conv dynamic int8", plan);
   step.packed = lowering.pack(
       node.inputs[1], concat("qd", geometry, ' ', scales_key(scales), " bias ", static_cast<const void*>(bias)),
-      plan.packed_bytes(), [&](void* packed) {
-        plan.pack_dynamic(weights, {scales.data(), scales.size(), nullptr, bias}, packed);
-      });
+      plan.packed_bytes(),
+      [&](void* packed) { plan.pack_dynamic(weights, {scales.data(), scales.size(), nullptr, bias}, packed); });
   step.clamp = {node.post.min, node.post.max};
   step.parameters_offset = row_parameters_offset(in);
   finish(lowering, node, step);
@@ -144,14 +143,14 @@ void lower_quantized_depthwise(Lowering& lowering, const Node& node) {
   const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);
   auto& step = lowering.add<DepthwiseStep>(node, "depthwise int8");
   step.geometry = s;
-  step.packed = lowering.pack(
-      node.inputs[1],
-      concat("qdepthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width) +
-          static_key(weights, quantization, bias, scales),
-      kernels::qdepthwise_packed_bytes(s), [&](void* packed) {
-        kernels::qdepthwise_pack(s, weights.type, weights.data, weights.zero_point, s.output_channels(), 1, bias,
-                                 quantization, packed);
-      });
+  step.packed =
+      lowering.pack(node.inputs[1],
+                    concat("qdepthwise ", s.channels, 'x', s.multiplier, 'x', s.kernel_height, 'x', s.kernel_width) +
+                        static_key(weights, quantization, bias, scales),
+                    kernels::qdepthwise_packed_bytes(s), [&](void* packed) {
+                      kernels::qdepthwise_pack(s, weights.type, weights.data, weights.zero_point, s.output_channels(),
+                                               1, bias, quantization, packed);
+                    });
   step.output = quantized_output(out, node.post);
   step.input_zero_point = in.quantization.zero_point;
   step.in = node.inputs[0];

@@ -23,7 +23,8 @@ int64_t image_bytes(const Graph& graph, ValueId id) {
 
 class BandFusion {
  public:
-  explicit BandFusion(Graph& g) : graph(g), readers(find_readers(g)), writers(find_writers(g)), gone(g.nodes.size(), false) {}
+  explicit BandFusion(Graph& g)
+      : graph(g), readers(find_readers(g)), writers(find_writers(g)), gone(g.nodes.size(), false) {}
 
   void run() {
     for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
@@ -34,7 +35,8 @@ class BandFusion {
         }
       } else if (is_pointwise(graph, node)) {
         Node* depthwise = only_writer(node);
-        if (depthwise != nullptr && depthwise->op == Op::kDepthwise && is_float(graph, *depthwise)) absorb(node, *depthwise);
+        if (depthwise != nullptr && depthwise->op == Op::kDepthwise && is_float(graph, *depthwise))
+          absorb(node, *depthwise);
       }
     }
     size_t kept = 0;
@@ -50,7 +52,8 @@ class BandFusion {
   // Who computes the node's input, if it is large, nobody else needs it and no other input comes into it.
   Node* only_writer(const Node& node) {
     const ValueId in = node.inputs[0];
-    if (writers[in] == kNoValue || gone[writers[in]] || readers[in].size() != 1 || graph.values[in].is_external()) return nullptr;
+    if (writers[in] == kNoValue || gone[writers[in]] || readers[in].size() != 1 || graph.values[in].is_external())
+      return nullptr;
     Node& writer = graph.nodes[writers[in]];
     if (writer.post.residual != kNoValue) return nullptr;
     // A band is worth it for the largest image of the chain.

@@ -50,7 +50,9 @@ void dequantize_constants(Graph& graph) {
 
 void merge_conversions(Graph& graph) {
   const auto writers = find_writers(graph);
-  const auto is_per_tensor = [](const Value& value) { return value.quantization.kind == Quantization::Kind::kPerTensor; };
+  const auto is_per_tensor = [](const Value& value) {
+    return value.quantization.kind == Quantization::Kind::kPerTensor;
+  };
   for (Node& node : graph.nodes) {
     const ValueId in = node.inputs[0];
     if (node.op != Op::kConvert || writers[in] == kNoValue || graph.values[in].dtype != DType::kFloat32) continue;
