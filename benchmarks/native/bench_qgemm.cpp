@@ -11,6 +11,7 @@
 #include "base/aligned_buffer.h"
 #include "base/cpu_info.h"
 #include "base/thread_pool.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/qconv/qconv.h"
 #include "kernels/qdepthwise/qdepthwise.h"
 #include "kernels/qgemm/qgemm.h"
@@ -54,6 +55,17 @@ void report(const char* name, double operations, double repeats, Totals& totals,
 
 void print_totals(const Totals& t) {
   std::printf("%-34s %9.1f us %8.1f GOP/s | %9.1f us\n\n", "total", t.one, 1e-3 * t.operations / t.one, t.all);
+}
+
+void run_float() {
+  constexpr size_t kSize = 1024;
+  std::vector<float> a(kSize * kSize, 0.5f), c(kSize * kSize);
+  AlignedBuffer packed(gemm_packed_bytes(kSize, kSize));
+  gemm_pack(WeightLayout::kOutputMajor, kSize, kSize, a.data(), kSize, nullptr, packed.data());
+  Totals totals;
+  report("float32 1024 x 1024 x 1024", 2.0 * kSize * kSize * kSize, 1, totals,
+         [&] { gemm(kSize, kSize, kSize, a.data(), kSize, packed.data(), c.data(), kSize); });
+  std::printf("\n");
 }
 
 struct Layer {
@@ -175,6 +187,7 @@ void run_packing() {
 int main(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "";
   std::printf("isa %s\n", std::string(isa_name(active_isa())).c_str());
+  run_float();
   if (only.empty() || only == "mobilenet") {
     run_convolutions("MobileNetV2 int8, without depthwise",
                      {{224, 3, 32, 3, 2, 1},   {112, 32, 16, 1, 1, 1}, {112, 16, 96, 1, 1, 1}, {56, 96, 24, 1, 1, 1},

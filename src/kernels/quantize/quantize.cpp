@@ -116,7 +116,8 @@ void dequantize_all(const T* in, Out* out, size_t n, Quantization from) noexcept
 
 template <class T>
 int32_t quantize_bound(float value, Quantization q) noexcept {
-  const float lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
+  const float lowest = static_cast<float>(std::numeric_limits<T>::min());
+  const float highest = static_cast<float>(std::numeric_limits<T>::max());
   const float quanta = value / q.scale + static_cast<float>(q.zero_point);
   return static_cast<int32_t>(std::lrint(std::fmin(std::fmax(quanta, lowest), highest)));
 }
