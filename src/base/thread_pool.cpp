@@ -46,9 +46,9 @@ bool spin_while(Predicate unchanged) noexcept {
 
 class Pool {
  public:
-  explicit Pool(size_t workers) {
+  explicit Pool(size_t workers) : slices_(workers + 1) {
     workers_.reserve(workers);
-    for (size_t i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
+    for (size_t i = 0; i < workers; ++i) workers_.emplace_back([this, i] { work(i + 1); });
   }
 
   ~Pool() {
@@ -65,13 +65,15 @@ class Pool {
   // others keep its processor busy, does not hold the caller up.
   void run(size_t count, FunctionRef<void(size_t)> body) noexcept {
     body_ = &body;
-    count_ = count;
-    next_.store(0, std::memory_order_relaxed);
+    for (size_t i = 0; i < slices_.size(); ++i) {
+      slices_[i].next.store(count * i / slices_.size(), std::memory_order_relaxed);
+      slices_[i].end = count * (i + 1) / slices_.size();
+    }
     const uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;
     job_.store(make_job(generation, true), std::memory_order_release);
     generation_.store(generation, std::memory_order_release);
     generation_.notify_all();
-    take(body, count);
+    take(body, 0);
     uint64_t job = job_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     const auto is_busy = [&] { return ((job = job_.load(std::memory_order_acquire)) & kActive) != 0; };
     if ((job & kActive) != 0) spin_while(is_busy);
@@ -104,14 +106,24 @@ class Pool {
     if ((job & (kActive | kOpen)) == 0) job_.notify_one();
   }
 
-  void take(const FunctionRef<void(size_t)>& body, size_t count) noexcept {
-    for (size_t i = next_.fetch_add(1, std::memory_order_relaxed); i < count;
-         i = next_.fetch_add(1, std::memory_order_relaxed)) {
-      body(i);
+  // Every thread has a slice of the indices of its own, the same from call to call, so that what a thread wrote in one
+  // call is in its cache in the next; then it helps the others.
+  struct alignas(64) Slice {
+    std::atomic<size_t> next{0};
+    size_t end = 0;
+  };
+
+  void take(const FunctionRef<void(size_t)>& body, size_t participant) noexcept {
+    for (size_t k = 0; k < slices_.size(); ++k) {
+      Slice& slice = slices_[(participant + k) % slices_.size()];
+      for (size_t i = slice.next.fetch_add(1, std::memory_order_relaxed); i < slice.end;
+           i = slice.next.fetch_add(1, std::memory_order_relaxed)) {
+        body(i);
+      }
     }
   }
 
-  void work() noexcept {
+  void work(size_t participant) noexcept {
     uint32_t seen = 0;
     for (;;) {
       if (!spin_while([&] { return generation_.load(std::memory_order_acquire) == seen; })) {
@@ -122,18 +134,17 @@ class Pool {
       seen = now;
       if (stopping_.load()) return;
       if (!join(now)) continue;
-      take(*body_, count_);
+      take(*body_, participant);
       leave();
     }
   }
 
-  std::vector<std::thread> workers_;
+  std::vector<Slice> slices_;
   const FunctionRef<void(size_t)>* body_ = nullptr;
-  size_t count_ = 0;
-  alignas(64) std::atomic<size_t> next_{0};
   alignas(64) std::atomic<uint64_t> job_{0};
   alignas(64) std::atomic<uint32_t> generation_{0};
   std::atomic<bool> stopping_{false};
+  std::vector<std::thread> workers_;  // last: they use the others
 };
 
 struct State {

@@ -15,7 +15,7 @@ ENR_SELECT_ISA(QElementwiseTable, qelementwise_table)
 
 namespace {
 
-constexpr size_t kGrain = 64 * 1024;  // elements that pay for a thread
+constexpr size_t kGrain = 8 * 1024;  // elements that pay for a thread
 
 template <class T>
 constexpr size_t kIndex = std::numeric_limits<T>::min() < 0 ? 0 : 1;  // in the table

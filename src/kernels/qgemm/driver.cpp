@@ -15,7 +15,8 @@ ENR_SELECT_VNNI_ISA(QGemmTable, qgemm_table)
 
 namespace {
 
-constexpr size_t kGroupBytes = 96 * 1024;       // activations that are packed before the weights pass over them
+constexpr size_t kGroupBytes = 96 * 1024;  // activations that are packed before the weights pass over them
+constexpr size_t kMaxThreads = 64;
 constexpr size_t kThreadProducts = 512 * 1024;  // multiplications that pay for a thread
 
 size_t round_up(size_t value, size_t multiple) noexcept { return (value + multiple - 1) / multiple * multiple; }
@@ -39,7 +40,7 @@ struct Schedule {
 
   Schedule(size_t m, size_t n, size_t k, const QActivations& activations, size_t wanted_threads) noexcept {
     const size_t tile = activations.max_rows, tiles = std::max<size_t>(1, (m + tile - 1) / tile);
-    threads = std::clamp<size_t>(m * n * k / kThreadProducts, 1, std::max<size_t>(wanted_threads, 1));
+    threads = std::clamp<size_t>(m * n * k / kThreadProducts, 1, std::clamp<size_t>(wanted_threads, 1, kMaxThreads));
     by_rows = threads == 1 || tiles >= 3 * threads;
     const size_t space = row_space(activations, k);
     if (by_rows) {
@@ -91,13 +92,19 @@ class Runner {
   void run_by_rows(const Schedule& schedule, std::byte* space) const noexcept {
     const size_t group = schedule.group_rows, groups = (product_.m + group - 1) / group;
     const size_t slot = round_up(group * row_space(activations_, product_.weights.k), 64);
-    std::atomic<size_t> next{0};
+    // Each thread has neighbouring groups of its own (those it had in the layer before, as a rule), then takes others'.
+    std::atomic<size_t> next[kMaxThreads];
+    const auto first_group = [&](size_t thread) { return groups * thread / schedule.threads; };
+    for (size_t thread = 0; thread < schedule.threads; ++thread) next[thread] = first_group(thread);
     parallel_for(schedule.threads, [&](size_t thread) {
-      for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < groups;
-           i = next.fetch_add(1, std::memory_order_relaxed)) {
-        const size_t row = i * group, count = std::min(group, product_.m - row);
-        const PackedRows rows = pack_rows(row, count, group, space + thread * slot);
-        for (size_t panel = 0; panel < panels_.count; ++panel) multiply(rows, row, 0, count, panel);
+      for (size_t k = 0; k < schedule.threads; ++k) {
+        const size_t owner = (thread + k) % schedule.threads;
+        for (size_t i = next[owner].fetch_add(1, std::memory_order_relaxed); i < first_group(owner + 1);
+             i = next[owner].fetch_add(1, std::memory_order_relaxed)) {
+          const size_t row = i * group, count = std::min(group, product_.m - row);
+          const PackedRows rows = pack_rows(row, count, group, space + thread * slot);
+          for (size_t panel = 0; panel < panels_.count; ++panel) multiply(rows, row, 0, count, panel);
+        }
       }
     });
   }
