@@ -220,12 +220,11 @@ void parallel_for(size_t count, FunctionRef<void(size_t)> body) noexcept {
 
 void parallel_ranges(size_t count, size_t grain, FunctionRef<void(size_t, size_t)> body) noexcept {
   if (count == 0) return;
-  const size_t most = (count + grain - 1) / grain;
-  const size_t pieces = std::min(most, num_threads() == 1 ? size_t{1} : 4 * num_threads());
-  if (pieces <= 1) return body(0, count);
-  const size_t step = (count + pieces - 1) / pieces;
-  parallel_for((count + step - 1) / step,
-               [&](size_t i) { body(i * step, i * step + step < count ? i * step + step : count); });
+  const size_t threads = num_threads(), most = (count + grain - 1) / grain;
+  // A multiple of the threads, in equal parts: the threads' shares of different arrays then agree.
+  const size_t pieces = most <= threads ? std::min(most, threads) : std::min(most / threads, size_t{4}) * threads;
+  if (pieces <= 1 || threads == 1) return body(0, count);
+  parallel_for(pieces, [&](size_t i) { body(count * i / pieces, count * (i + 1) / pieces); });
 }
 
 }  // namespace enr

@@ -41,7 +41,7 @@ struct Schedule {
   Schedule(size_t m, size_t n, size_t k, const QActivations& activations, size_t wanted_threads) noexcept {
     const size_t tile = activations.max_rows, tiles = std::max<size_t>(1, (m + tile - 1) / tile);
     threads = std::clamp<size_t>(m * n * k / kThreadProducts, 1, std::clamp<size_t>(wanted_threads, 1, kMaxThreads));
-    by_rows = threads == 1 || tiles >= 3 * threads;
+    by_rows = threads == 1 || tiles >= 2 * threads;
     const size_t space = row_space(activations, k);
     if (by_rows) {
       size_t group = std::max<size_t>(1, kGroupBytes / (space * tile));

@@ -15,7 +15,9 @@ ENR_SELECT_ISA(QuantizeTable, quantize_table)
 
 namespace {
 
-constexpr size_t kGrain = 32768;  // elements that pay for a thread
+// Elements that pay for a thread: many, since the caller has what it quantises in its own cache.
+constexpr size_t kGrain = 256 * 1024;
+constexpr size_t kRowGrain = 32 * 1024;
 
 template <class T>
 constexpr int kTypeOf = -1;
@@ -84,7 +86,7 @@ template <class In>
 void quantize_each_row(size_t rows, size_t cols, const In* in, size_t in_stride, int8_t* out,
                        Quantization* parameters) noexcept {
   const QuantizeTable& table = quantize_table();
-  parallel_ranges(rows, kGrain / std::max<size_t>(cols, 1) + 1, [&](size_t begin, size_t end) {
+  parallel_ranges(rows, kRowGrain / std::max<size_t>(cols, 1) + 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       float min, max;
       table.extremes[kIsHalf<In>](in + i * in_stride, cols, &min, &max);
