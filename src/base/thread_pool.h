@@ -8,8 +8,9 @@
 
 namespace enr {
 
-// Runs body(i) for each i of [0, count) on the calling thread and the pool's, and returns when all are done. Indices
-// are taken in rising order, one at a time: give each some 10 us of work or more. A caller that finds the pool busy
+// Runs body(i) for each i of [0, count) on the calling thread and the pool's, and returns when all are done. Each
+// thread takes the indices of its own share, which is the same from call to call, one at a time in rising order, then
+// helps the others: give each index some 10 us of work or more. A caller that finds the pool busy
 // (another method is computing, or body itself calls parallel_for) runs every index itself. body must not throw.
 void parallel_for(size_t count, FunctionRef<void(size_t)> body) noexcept;
 
