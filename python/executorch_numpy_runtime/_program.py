@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from . import _core, info
+from ._compare import check_outputs
 from ._state import States
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO"
@@ -164,6 +165,29 @@ class Program:
     def seed(self, value: int) -> None:
         """Seed the generator that ``rand``, ``randn`` and ``native_dropout`` draw from (0 at load)."""
         self._core_program.seed(value)
+
+    @property
+    def bundled_cases(self) -> dict[str, list[tuple[list[Any], list[Any]]]]:
+        """Example inputs with the outputs expected for them, by method, where the file was a bundled program (``.bpte``);
+        empty elsewhere."""
+        return self._core_program.bundled_cases()
+
+    def verify_bundled(self, *, rtol: float = 1e-5, atol: float = 1e-8) -> int:
+        """Run all bundled cases and compare: shapes and dtypes exactly, floats within the tolerances, NaN equal to NaN.
+
+        Returns:
+            How many cases were run.
+
+        Raises:
+            ExecutionError: an output differs; the message names method, case and output.
+        """
+        count = 0
+        for name, cases in self.bundled_cases.items():
+            method = self.clone_method(name)
+            for index, (inputs, expected) in enumerate(cases):
+                check_outputs(method(inputs), expected, f"{name}: bundled case {index}", rtol, atol)
+                count += 1
+        return count
 
     def __repr__(self) -> str:
         return f"<Program: {', '.join(self.method_names)}>"

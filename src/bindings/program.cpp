@@ -3,6 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
+#include "bindings/arrays.h"
 #include "bindings/classes.h"
 #include "bindings/metadata.h"
 #include "executor/method.h"
@@ -41,6 +44,44 @@ std::shared_ptr<executor::Program> load(nb::handle source, const nb::list& data_
   return executor::Program::load(std::move(file), data);
 }
 
+nb::object bundled_value(const program::BundledValue& value) {
+  if (const auto* tensor = std::get_if<program::BundledTensor>(&value)) {
+    // The bytes lie in dim order: an array of the permuted sizes, seen through the inverse permutation.
+    std::vector<int64_t> sizes;
+    for (const uint8_t d : tensor->dim_order) sizes.push_back(tensor->sizes[d]);
+    nb::object array = nb::steal(new_array(tensor->dtype, sizes));
+    if (!array.is_valid()) throw nb::python_error();
+    if (!tensor->bytes.empty()) std::memcpy(array_data(array.ptr()), tensor->bytes.data(), tensor->bytes.size());
+    std::vector<int64_t> inverse(sizes.size());
+    for (size_t i = 0; i < sizes.size(); ++i) inverse[tensor->dim_order[i]] = static_cast<int64_t>(i);
+    nb::list axes;
+    for (const int64_t axis : inverse) axes.append(axis);
+    return array.attr("transpose")(axes);
+  }
+  if (const auto* i = std::get_if<int64_t>(&value)) return nb::int_(*i);
+  if (const auto* b = std::get_if<bool>(&value)) return nb::bool_(*b);
+  if (const auto* d = std::get_if<double>(&value)) return nb::float_(*d);
+  return nb::none();
+}
+
+// {method: [(inputs, expected outputs), ...]}
+nb::dict bundled_cases(const executor::Program& self) {
+  const auto values = [](const std::vector<program::BundledValue>& items) {
+    nb::list list;
+    for (const program::BundledValue& item : items) list.append(bundled_value(item));
+    return list;
+  };
+  nb::dict dict;
+  for (const program::BundledMethod& method : self.bundled()) {
+    nb::list cases;
+    for (const program::BundledCase& bundled : method.cases) {
+      cases.append(nb::make_tuple(values(bundled.inputs), values(bundled.expected_outputs)));
+    }
+    dict[method.name.c_str()] = cases;
+  }
+  return dict;
+}
+
 }  // namespace
 
 void bind_program(nb::module_& module) {
@@ -60,6 +101,8 @@ void bind_program(nb::module_& module) {
             return self.load_method(name, shares);
           },
           nb::arg("name"), nb::arg("shares"))
+      .def("bundled_cases", &bundled_cases,
+           nb::sig("def bundled_cases(self) -> dict[str, list[tuple[list[typing.Any], list[typing.Any]]]]"))
       .def("seed", &executor::Program::seed, nb::arg("value"), nb::call_guard<nb::gil_scoped_release>());
 }
 

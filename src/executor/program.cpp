@@ -17,9 +17,20 @@ AlignedBuffer zeroed_buffer(size_t size_bytes) {
 }
 
 std::shared_ptr<Program> Program::load(std::shared_ptr<const program::FileData> file, const program::DataMap& data) {
+  std::vector<program::BundledMethod> bundled;
+  std::shared_ptr<const program::FileData> bundled_file;
+  if (program::is_bundled_program(file->bytes())) {
+    bundled_file = file;
+    program::BundledProgram opened = program::load_bundled(file);
+    bundled = std::move(opened.methods);
+    file = std::move(opened.program);
+  }
   program::Program decoded = program::load(std::move(file));
   program::attach(decoded, data);
-  return std::make_shared<Program>(std::move(decoded));
+  auto program = std::make_shared<Program>(std::move(decoded));
+  program->bundled_ = std::move(bundled);
+  program->bundled_file_ = std::move(bundled_file);
+  return program;
 }
 
 std::vector<std::string> Program::method_names() const {

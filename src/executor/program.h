@@ -14,6 +14,7 @@
 #include "base/weight_cache.h"
 #include "executor/spec.h"
 #include "plan/method_plan.h"
+#include "program/bundled_program.h"
 #include "program/data_file.h"
 #include "program/program.h"
 
@@ -26,7 +27,7 @@ AlignedBuffer zeroed_buffer(size_t size_bytes);
 
 class Program : public std::enable_shared_from_this<Program> {
  public:
-  // Throws kProgramLoad.
+  // A .pte, or a bundled program that holds one. Throws kProgramLoad.
   static std::shared_ptr<Program> load(std::shared_ptr<const program::FileData> file, const program::DataMap& data);
 
   explicit Program(program::Program decoded) : program_(std::move(decoded)) {}
@@ -44,6 +45,9 @@ class Program : public std::enable_shared_from_this<Program> {
   std::shared_ptr<Method> load_method(std::string_view name, bool shares = true);
 
   const program::Program& decoded() const noexcept { return program_; }
+
+  // Example inputs and expected outputs, where the file was a bundled program.
+  const std::vector<program::BundledMethod>& bundled() const noexcept { return bundled_; }
   WeightCache& weights() noexcept { return weights_; }
 
   void seed(uint64_t value);
@@ -62,6 +66,8 @@ class Program : public std::enable_shared_from_this<Program> {
   std::shared_ptr<const plan::MethodPlan> plan_of(const program::Method& method);
 
   program::Program program_;
+  std::vector<program::BundledMethod> bundled_;
+  std::shared_ptr<const program::FileData> bundled_file_;  // that the above refers to
   WeightCache weights_;
   std::mutex plan_lock_;
   std::map<const program::Method*, std::shared_ptr<const plan::MethodPlan>> plans_;

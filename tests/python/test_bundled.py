@@ -1,0 +1,42 @@
+"""Bundled programs: a .pte with example inputs and expected outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import executorch_numpy_runtime as en
+from builder import ProgramBuilder, bundled_program
+
+
+def doubled() -> bytes:
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2, 3))
+    p.output(p.call("aten::add.out", x, x, 1, out=p.tensor(np.float32, (2, 3))))
+    return p.build()
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_cases_are_there_and_verified():
+    program = en.Runtime.get().load_program(bundled_program(doubled(), {"forward": [([X], [2 * X]), ([-X], [-2 * X])]}))
+    assert program.method_names == ["forward"]
+    ((inputs, expected), _) = program.bundled_cases["forward"]
+    np.testing.assert_array_equal(inputs[0], X)
+    np.testing.assert_array_equal(expected[0], 2 * X)
+    assert program.verify_bundled() == 2
+
+
+def test_a_difference_is_named():
+    wrong = 2 * X
+    wrong[0, 0] += 1
+    program = en.Runtime.get().load_program(bundled_program(doubled(), {"forward": [([X], [2 * X]), ([X], [wrong])]}))
+    with pytest.raises(en.ExecutionError, match="forward: bundled case 1: 1 of 6 elements of output 0 differ"):
+        program.verify_bundled()
+    assert program.verify_bundled(atol=2) == 2
+
+
+def test_a_plain_program_has_no_cases():
+    program = en.Runtime.get().load_program(doubled())
+    assert program.bundled_cases == {} and program.verify_bundled() == 0
