@@ -25,9 +25,8 @@ def check_outputs(got: Sequence[Any], expected: Sequence[Any], where: str, rtol:
                 raise ExecutionError(f"{where}: output {i} is {value!r}, expected {wanted!r}")
             continue
         if value.dtype != wanted.dtype or value.shape != wanted.shape:
-            raise ExecutionError(
-                f"{where}: output {i} is {value.dtype} {list(value.shape)}, expected {wanted.dtype} {list(wanted.shape)}"
-            )
+            described = f"{value.dtype} {list(value.shape)}, expected {wanted.dtype} {list(wanted.shape)}"
+            raise ExecutionError(f"{where}: output {i} is {described}")
         if value.dtype.kind in "biu":
             wrong = value != wanted
         else:

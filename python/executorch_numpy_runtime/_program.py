@@ -168,8 +168,8 @@ class Program:
 
     @property
     def bundled_cases(self) -> dict[str, list[tuple[list[Any], list[Any]]]]:
-        """Example inputs with the outputs expected for them, by method, where the file was a bundled program (``.bpte``);
-        empty elsewhere."""
+        """Example inputs with the outputs expected for them, by method, of a bundled program (``.bpte``); empty for
+        others."""
         return self._core_program.bundled_cases()
 
     def verify_bundled(self, *, rtol: float = 1e-5, atol: float = 1e-8) -> int:
