@@ -4,6 +4,13 @@
 
 namespace enr::flatbuffer {
 
+namespace {
+
+// What an item of a vector of tables takes at least where no two offsets lead to the same.
+constexpr uint64_t kMinTableBytes = 12;
+
+}  // namespace
+
 uint64_t Buffer::follow(uint64_t from, uint64_t offset, uint64_t size, const char* field) const {
   const uint64_t position = from + offset;  // both below 2^33
   if (!is_range_within(position, size, bytes_.size())) {
@@ -28,6 +35,7 @@ Table Buffer::root() const {
 }
 
 Table TableVector::operator[](uint32_t i) const {
+  buffer_->charge(kMinTableBytes, "table");
   const uint64_t slot = position_ + uint64_t{4} * i;
   const uint32_t offset = load_unaligned<uint32_t>(buffer_->bytes(), slot);
   return Table(*buffer_, buffer_->follow(slot, offset, 4, "table"), "table");

@@ -21,8 +21,9 @@ struct Field {
 
 class Table;
 
-// One flatbuffer. Vectors and strings that are read are counted: a buffer whose offsets make it look much larger than
-// it is (many of them pointing at the same vector) is refused, so that decoding stays linear in time and memory.
+// One flatbuffer. Vectors, strings and tables that are read are counted: a buffer whose offsets make it look much
+// larger than it is (many of them pointing at the same vector) is refused, so that decoding stays linear in time and
+// memory.
 class Buffer {
  public:
   // Where the offsets end in nothing, `what` names the buffer in messages.
