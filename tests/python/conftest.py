@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
+import hypothesis
 import pytest
 
 import executorch_numpy_runtime as en
 from builder import ProgramBuilder
+
+# A change is judged by the same examples as the one before it; elsewhere every run tries others.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_prod(case):
     with np.errstate(all="ignore"):
         expected = np.asarray(wide(x).prod(axes(x, dims), keepdims=keep))
     got = call_one("aten::prod.int_out", given_x, dims[0], keep, None, dtype=result, **out_options(expected, seed))
-    assert_close(got, expected, result, ulps=8)
+    assert_close(got, expected, result, ulps=8 + x.size)  # every factor rounds
 
 
 @pytest.mark.parametrize("name, reference", [("amax", np.max), ("amin", np.min)])
