@@ -47,7 +47,10 @@ inline constexpr size_t kSets = R * V <= 2   ? 4
                                              : 1;
 
 template <size_t R, size_t V>
-ENR_INLINE void accumulate(F32 (&sum)[kSets<R, V>][R][V], const GemmTile& tile) {
+using TileSums = F32[kSets<R, V>][R][V];
+
+template <size_t R, size_t V>
+ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTile& tile) {
   const char* b = (const char*)tile.b;
   const size_t b_step = tile.b_stride * sizeof(float);
   size_t stride = tile.a_stride * sizeof(float);
@@ -110,7 +113,7 @@ void compute_tile(const GemmTile& tile) {
       }
     }
   }
-  accumulate(sets, tile);
+  accumulate<R, V>(sets, tile);
   const F32 low = splat(tile.min), high = splat(tile.max);
   float* to = tile.c;
 #pragma GCC unroll 16
