@@ -1,5 +1,6 @@
 // Times the convolutions of real models, on one thread and on all.
-//   ENR_ISA=x86_avx2 bench_conv [part of a model's name [gemm | winograd2 | winograd4]]
+//   ENR_ISA=x86_avx2 bench_conv [part of a model's name [chosen | gemm | winograd2 | winograd4 [cold]]]
+// cold: every run has weights that are in no cache, as in a model whose weights are more than the caches hold.
 
 #include <algorithm>
 #include <cstdio>
@@ -33,7 +34,7 @@ constexpr Layer kLayers[] = {
     {"unet", 32, 128, 64, 3, 1, 1},       {"unet", 64, 64, 32, 3, 1, 1},       {"unet", 128, 32, 16, 3, 1, 1},
 };
 
-double time_layer(const Layer& l, std::optional<ConvWeights> format, const char*& chosen) {
+double time_layer(const Layer& l, std::optional<ConvWeights> format, bool is_cold, const char*& chosen) {
   ConvShape s;
   s.input_height = s.input_width = l.size;
   s.input_channels = l.inputs;
@@ -47,14 +48,18 @@ double time_layer(const Layer& l, std::optional<ConvWeights> format, const char*
   const size_t in_floats = l.size * l.size * l.inputs, weight_floats = l.outputs * l.kernel * l.kernel * l.inputs;
   AlignedBuffer in(in_floats * sizeof(float)), weights(weight_floats * sizeof(float));
   AlignedBuffer out(s.output_height() * s.output_width() * l.outputs * sizeof(float));
-  AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
+  const size_t copies = is_cold ? 1 + (size_t{128} << 20) / plan.packed_bytes() : 1;
+  const size_t step = (plan.packed_bytes() + 63) / 64 * 64;
+  AlignedBuffer packed(copies * step), workspace(plan.workspace_bytes());
   std::fill_n(in.as<float>(), in_floats, 0.5f);
   std::fill_n(weights.as<float>(), weight_floats, 0.01f);
-  plan.pack(weights.as<float>(), nullptr, packed.data());
+  for (size_t i = 0; i < copies; ++i) plan.pack(weights.as<float>(), nullptr, packed.data() + i * step);
+  size_t run = 0;
   GemmEpilogue epilogue;
   epilogue.min = 0.0f;
-  return bench::median_seconds(
-      [&] { plan.run(in.as<float>(), packed.data(), out.as<float>(), epilogue, workspace.data()); });
+  return bench::median_seconds([&] {
+    plan.run(in.as<float>(), packed.data() + run++ % copies * step, out.as<float>(), epilogue, workspace.data());
+  });
 }
 
 }  // namespace
@@ -64,11 +69,11 @@ int main(int argc, char** argv) {
   set_num_threads(1);
   const double peak = bench::fma_peak_gflops();
   std::optional<ConvWeights> format;
-  if (argc > 2) {
-    format = std::strcmp(argv[2], "gemm") == 0        ? ConvWeights::kGemm
-             : std::strcmp(argv[2], "winograd2") == 0 ? ConvWeights::kWinograd2
-                                                      : ConvWeights::kWinograd4;
-  }
+  const std::string wanted = argc > 2 ? argv[2] : "chosen";
+  if (wanted == "gemm") format = ConvWeights::kGemm;
+  if (wanted == "winograd2") format = ConvWeights::kWinograd2;
+  if (wanted == "winograd4") format = ConvWeights::kWinograd4;
+  const bool is_cold = argc > 3;
   std::printf("isa %s, peak of a core %.1f GFLOP/s\n%13s %20s %10s | %9s %8s %6s | %9s %6s (%zu threads)\n",
               std::string(isa_name(active_isa())).c_str(), peak, "model", "layer", "weights", "us", "GFLOP/s", "peak",
               "us", "peak", all);
@@ -90,9 +95,9 @@ int main(int argc, char** argv) {
     const bool can_choose = l.kernel == 3 && l.stride == 1;
     const char* chosen = "";
     set_num_threads(1);
-    const double one = time_layer(l, can_choose ? format : std::nullopt, chosen);
+    const double one = time_layer(l, can_choose ? format : std::nullopt, is_cold, chosen);
     set_num_threads(all);
-    const double many = time_layer(l, can_choose ? format : std::nullopt, chosen);
+    const double many = time_layer(l, can_choose ? format : std::nullopt, is_cold, chosen);
     const size_t out = l.stride < l.kernel ? (l.size - 1) / l.stride + 1 : (l.size - l.kernel) / l.stride + 1;
     const double flop = 2.0 * static_cast<double>(out * out * l.outputs * l.inputs * l.kernel * l.kernel);
     char layer[40];

@@ -161,6 +161,14 @@ void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid&
     tile.b_stride = panel_width;
     tile.columns = panels.columns_of(panel);
     const size_t column = area.group * group_outputs(s) + panel * panels.width;
+    // The next panel's weights of the same depth, or the first one's of the next.
+    const bool is_last_panel = panel + 1 == area.panel_end;
+    const size_t next = is_last_panel ? area.panel : panel + 1;
+    const size_t next_row = is_last_panel && !is_last ? depth.end : depth.begin;
+    const float* next_weights =
+        weights + panels.offset_of(next) + (1 + next_row * s.kernel_width * channels) * panels.width_of(next);
+    const size_t next_depth = (depth.end - depth.begin) * s.kernel_width * channels;
+    size_t done = 0;
     for (size_t y = area.y; y < area.y_end; ++y) {
       const Range valid = kernel_rows(s, y);
       const size_t first_row = std::clamp(valid.begin, depth.begin, depth.end);
@@ -186,6 +194,7 @@ void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid&
         } else if (epilogue.residual != nullptr) {
           tile.addend = epilogue.residual + pixel * epilogue.residual_stride + column;
         }
+        fetch_ahead(tile, done++, tiles * (area.y_end - area.y), next_weights, next_depth);
         functions[part.end - part.begin - 1](tile);
       }
     }

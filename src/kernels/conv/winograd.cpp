@@ -99,6 +99,7 @@ void multiply_positions(const Run& run, size_t panel, size_t count, const float*
   for (size_t position = 0; position < positions_of(run.plan.m); ++position, tile.b += channels * width) {
     for (size_t i = 0; i < parts; ++i) {
       const Range rows = part_of(count, parts, i);
+      fetch_ahead(tile, i, parts, tile.b + channels * width, channels);
       const float* a = windows + position * window_stride + rows.begin * channels;
       tile.a = &a;
       tile.c = products + position * product_stride + rows.begin * width;

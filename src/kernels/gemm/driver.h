@@ -23,6 +23,20 @@ struct Product {
 void compute_block(const Product& product, const Panels& panels, const GemmEpilogue& epilogue, size_t row,
                    size_t row_end, size_t panel, size_t panel_end) noexcept;
 
+// Lets the i-th of `tiles` tiles that share the weights at `b` fetch its part of those that come next: weights often
+// come from memory, and the processor's own prefetching leaves a tile of 14 rows at 30% of its speed. `next` is where
+// the next ones are; the last weights may name themselves.
+inline void fetch_ahead(GemmTile& tile, size_t i, size_t tiles, const float* next, size_t rows) noexcept {
+  constexpr size_t kAheadFloats = 2048;
+  if (tiles == 1) {
+    tile.ahead = tile.b + kAheadFloats;
+    tile.ahead_step_bytes = tile.b_stride * sizeof(float);
+    return;
+  }
+  tile.ahead = next + rows * tile.b_stride * i / tiles;
+  tile.ahead_step_bytes = tile.b_stride * sizeof(float) / tiles;
+}
+
 // How a grid of row tiles by panels is cut into tasks: each of the two counts is at least 1.
 struct TaskGrid {
   size_t rows, columns;

@@ -49,7 +49,11 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
     tile.b = weights + (1 + block.depth) * width;
     tile.b_stride = width;
     tile.columns = panels.columns_of(panel);
+    const size_t tiles = (block.row_end - block.row + kernels.rows - 1) / kernels.rows;
+    const size_t next = panel + 1 < panels.count ? panel + 1 : 0;
+    const float* next_weights = product.b + panels.offset_of(next) + (1 + block.depth) * panels.width_of(next);
     for (size_t row = block.row; row < block.row_end; row += kernels.rows) {
+      fetch_ahead(tile, (row - block.row) / kernels.rows, tiles, next_weights, tile.k);
       const float* a = product.a + row * product.a_stride + block.depth;
       tile.a = &a;
       tile.c = product.c + row * product.c_stride + column;

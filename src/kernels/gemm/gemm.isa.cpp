@@ -15,9 +15,6 @@ constexpr size_t kRows = 8, kVectors = 2;
 constexpr size_t kRows = 6, kVectors = 2;
 #endif
 constexpr size_t kUnroll = 4;
-// How far ahead of the sums weights are fetched, in bytes of a panel. Weights often come from memory, where the
-// processor's own prefetching leaves a tile of 14 rows at 30% of its speed.
-constexpr size_t kAhead = 8192;
 
 // Row i of A lies at base[row_base(i)] + row_factor(i) * stride, so that four bases and one stride address 14 rows with
 // the processor's own scaled addressing (factors 0, 1, 2, 4, 8).
@@ -53,6 +50,8 @@ template <size_t R, size_t V>
 ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTile& tile) {
   const char* b = (const char*)tile.b;
   const size_t b_step = tile.b_stride * sizeof(float);
+  const char* ahead = (const char*)tile.ahead;
+  const size_t ahead_step = tile.ahead_step_bytes;
   size_t stride = tile.a_stride * sizeof(float);
   for (size_t tap = 0; tap < tile.taps; ++tap) {
     const char* a = (const char*)tile.a[tap];
@@ -62,9 +61,8 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTile& tile) {
 #pragma GCC unroll 4
       for (size_t step = 0; step < kUnroll; ++step) {
         hide(stride);
-        for (size_t v = 0; v < V * kVectorBytes; v += 64) {
-          __builtin_prefetch(b + kAhead / (V * kVectorBytes) * b_step + v);
-        }
+        for (size_t v = 0; v < V * kVectorBytes; v += 64) __builtin_prefetch(ahead + v);
+        ahead += ahead_step;
         multiply(sum[step % kSets<R, V>], base, stride, b, step);
         b += b_step;
       }

@@ -17,6 +17,9 @@ struct GemmTile {
   size_t k;
   const float* b;  // one row for each k of each tap, of which the panel's width is read
   size_t b_stride;
+  // What to fetch meanwhile: a row's width of bytes for each k, ahead_step_bytes apart.
+  const float* ahead;
+  size_t ahead_step_bytes;
   float* c;
   size_t c_stride;
   size_t columns;     // of C, at most the panel's width
