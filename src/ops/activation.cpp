@@ -39,6 +39,10 @@ void hardtanh(OpContext& context, const Tensor& self, const Scalar& low, const S
   require_not_bool(self.dtype, "self");
   require_real(self.dtype, "self");
   require_castable(self.dtype, out);
+  if (is_unsigned(self.dtype) && (low.to<double>() < 0 || high.to<double>() < 0)) {
+    fail_execution("min_val: expected no negative limits for ", dtype_name(self.dtype), ", got ", low.to<double>(),
+                   " and ", high.to<double>());
+  }
   const LoopParams params{low.to<double>(), high.to<double>(), low.to<int64_t>(), high.to<int64_t>()};
   run_loop(context, loop_for(Unary::kClamp, self.dtype), params, {self}, out);
 }
@@ -118,7 +122,15 @@ struct Threshold {
     return x <= static_cast<T>(params.a) ? static_cast<T>(params.b) : x;
   }
 };
+struct IntegerThreshold {
+  int64_t operator()(int64_t x, int64_t, const LoopParams& params) const { return x <= params.i ? params.j : x; }
+};
 void threshold_out(OpContext& context, const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
+  if (is_integer(self.dtype)) {
+    require_castable(self.dtype, out);
+    const LoopParams params{0, 0, threshold.to<int64_t>(), value.to<int64_t>()};
+    return run_loop(context, integer_binary_loop<IntegerThreshold>(), params, {self, self}, out);
+  }
   require_floating(self.dtype, "self");
   run_floating(context, scalar_unary_loop<Threshold>(self.dtype), self, {threshold.to<double>(), value.to<double>()},
                out);
@@ -141,7 +153,9 @@ struct SoftShrink {
 template <class F>
 void shrink_out(OpContext& context, const Tensor& self, const Scalar& limit, Tensor& out) {
   require_floating(self.dtype, "self");
-  run_floating(context, scalar_unary_loop<F>(self.dtype), self, {limit.to<double>()}, out);
+  const double lambda = limit.to<double>();
+  if (std::is_same_v<F, SoftShrink> && !(lambda >= 0)) fail_execution("lambd: expected at least 0, got ", lambda);
+  run_floating(context, scalar_unary_loop<F>(self.dtype), self, {lambda}, out);
 }
 
 struct GatedSigmoid {

@@ -118,7 +118,12 @@ template <Scan op>
 void cumulative_out(OpContext& context, const Tensor& self, int64_t dim, std::optional<DType> dtype, Tensor& out) {
   const DType result = dtype ? *dtype : is_integral_or_bool(self.dtype) ? DType::kInt64 : self.dtype;
   require_castable(result, out);
-  run_scan(context, op, self, dim, out);
+  if (!is_floating(self.dtype) || is_floating(result)) return run_scan(context, op, self, dim, out);
+  // Floating numbers become integers first, not their sums.
+  require_convertible(result, "dtype");
+  Tensor integers = scratch_tensor(context, result, self.sizes());
+  copy_elements(context, self, integers);
+  run_scan(context, op, integers, dim, out);
 }
 void logcumsumexp_out(OpContext& context, const Tensor& self, int64_t dim, Tensor& out) {
   require_floating(self.dtype, "self");

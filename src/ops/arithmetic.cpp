@@ -107,21 +107,18 @@ void divide(OpContext& context, RoundingMode mode, const Operand& x, const Opera
   require_not_bool(common, "self");
   require_castable(common, out);
   const Loop loop = loop_for(mode == RoundingMode::kTrunc ? Binary::kDivTrunc : Binary::kDivFloor, common);
-  require_nonzero(y, common, "other");
+  require_nonzero(x, y, common, "other");
   run_loop(context, loop, {}, {x, y}, out);
 }
 void divide_tensors(OpContext& context, RoundingMode mode, const Tensor& self, const Tensor& other, Tensor& out) {
   const DType common = result_type(self, other);
-  if (mode != RoundingMode::kNone) {
-    return divide(context, mode, as_dtype(context, self, common), as_dtype(context, other, common), common, out);
-  }
-  const DType quotient = floating_for(common);
+  const DType quotient = mode == RoundingMode::kNone ? floating_for(common) : common;
   divide(context, mode, as_dtype(context, self, quotient), factor(context, other, quotient), quotient, out);
 }
 void divide_scalar(OpContext& context, RoundingMode mode, const Tensor& self, const Scalar& other, Tensor& out) {
   const DType common = result_type(self, other);
-  const bool is_true_division = mode == RoundingMode::kNone;
-  const Number divisor(other, is_true_division ? computing_dtype(floating_for(common)) : common);
+  const DType quotient = mode == RoundingMode::kNone ? floating_for(common) : common;
+  const Number divisor(other, computing_dtype(quotient));
   divide(context, mode, self, divisor, common, out);
 }
 
@@ -152,7 +149,7 @@ void rest(OpContext& context, Binary op, const Operand& x, const Operand& y, DTy
   require_real(common, "self");
   require_castable(common, out);
   const Loop loop = loop_for(op, common);
-  require_nonzero(y, common, "other");
+  require_nonzero(x, y, common, "other");
   run_loop(context, loop, {}, {x, y}, out);
 }
 template <Binary op>

@@ -213,8 +213,8 @@ void copy_elements(OpContext& context, const Operand& in, Tensor& out, const cha
   run_loop(context, copy_loop(in.dtype), {}, {in}, out, what);
 }
 
-void require_nonzero(const Operand& divisor, DType common, const char* what) {
-  if (!is_integral_or_bool(common)) return;
+void require_nonzero(const Operand& dividend, const Operand& divisor, DType common, const char* what) {
+  if (!is_integral_or_bool(common) || std::ranges::find(dividend.sizes, 0) != dividend.sizes.end()) return;
   uint8_t all_nonzero = 1;
   const kernels::ConstStrided in{divisor.data, divisor.dtype, divisor.strides.data()};
   if (divisor.is_one_element()) {

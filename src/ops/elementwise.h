@@ -74,7 +74,7 @@ Loop copy_loop(DType dtype) noexcept;
 // out[index] = in[index], with broadcasting and conversion.
 void copy_elements(OpContext& context, const Operand& in, Tensor& out, const char* what = "out");
 
-// Throws unless no element of the divisor, seen as dtype `common`, is zero.
-void require_nonzero(const Operand& divisor, DType common, const char* what);
+// Throws where an integer would be divided by zero: `common` is the dtype that divides.
+void require_nonzero(const Operand& dividend, const Operand& divisor, DType common, const char* what);
 
 }  // namespace enr::ops

@@ -56,11 +56,11 @@ void clamp_tensor_out(OpContext& context, const Tensor& self, const Tensor* low,
   if (low != nullptr) type.add(*low);
   if (high != nullptr) type.add(*high);
   const DType common = type.get();
-  require_not_bool(common, "self");
   require_real(common, "self");
   require_castable(common, out);
   const Operand operand = as_dtype(context, self, common);
   if (low != nullptr && high != nullptr) {
+    require_not_bool(common, "self");
     return run_loop(context, loop_for(Ternary::kClamp, common), {},
                     {operand, as_dtype(context, *low, common), as_dtype(context, *high, common)}, out);
   }
@@ -116,6 +116,7 @@ void interpolate(OpContext& context, const Tensor& self, const Tensor& end, cons
   run_loop(context, loop_for(Ternary::kLerp, self.dtype), {}, {self, end, weight}, out);
 }
 void lerp_out(OpContext& context, const Tensor& self, const Tensor& end, const Tensor& weight, Tensor& out) {
+  require_same_dtype(weight, self.dtype, "weight");
   interpolate(context, self, end, weight, out);
 }
 void lerp_scalar_out(OpContext& context, const Tensor& self, const Tensor& end, const Scalar& weight, Tensor& out) {

@@ -438,3 +438,24 @@ def test_gcd_lcm():
     a, b = np.array([12, -18, 0, 7], np.int64), np.array([8, 27, 5, 0], np.int64)
     np.testing.assert_array_equal(call_one("aten::gcd.out", a, b, dtype=np.int64, shape=(4,)), np.gcd(a, b))
     np.testing.assert_array_equal(call_one("aten::lcm.out", a, b, dtype=np.int64, shape=(4,)), np.lcm(a, b))
+
+
+def test_no_elements_are_divided_by_zero():
+    x, zeros = np.ones((0, 3), np.int32), np.zeros(3, np.int32)
+    assert call_one("aten::floor_divide.out", x, zeros, dtype=np.int32, shape=(0, 3)).shape == (0, 3)
+
+
+def test_halves_are_divided_by_an_unrounded_number():
+    x, y = np.array([-3.734375], BFLOAT16), np.array(3.7339, np.float32)
+    assert call_one("aten::floor_divide.out", x, y, dtype=BFLOAT16, shape=(1,)) == -2
+
+
+def test_bool_is_clamped_by_tensors():
+    a, b = np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)
+    np.testing.assert_array_equal(call_one("aten::clamp_min.Tensor_out", a, b, dtype=BOOL, shape=(4,)), a | b)
+
+
+def test_lerp_weights_have_the_dtype_of_the_ends():
+    x = np.ones(2, np.float32)
+    with pytest.raises(en.ExecutionError, match="weight: expected float32, got float64"):
+        call_one("aten::lerp.Tensor_out", x, x, np.ones(2), dtype=F32, shape=(2,))

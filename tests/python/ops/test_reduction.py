@@ -370,3 +370,9 @@ def test_dtypes_without_arithmetic_are_refused(operator, arguments, load):
 def test_real_numbers_summed_as_complex():
     x = np.array([1.5, 2], np.float32)
     assert call_one("aten::sum.IntList_out", x, None, False, np.complex64, dtype=np.complex64, shape=()) == 3.5
+
+
+def test_running_sums_of_floats_cut_to_integers():
+    x = np.array([1.7, 1.7, -0.6], np.float32)
+    got = call_one("aten::cumsum.out", x, 0, np.int32, dtype=np.int32, shape=(3,))
+    np.testing.assert_array_equal(got, [1, 2, 2])

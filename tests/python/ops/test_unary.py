@@ -286,3 +286,15 @@ def test_dynamic_sizes():
 
     method, _ = load_call("aten::tanh.out", np.zeros((8, 4), np.float32), outs=[Out(F32, (8, 4), dynamic=True)])
     assert method([np.zeros((8, 4), np.float32)])[0].shape == (8, 4)
+
+
+def test_threshold_of_integers():
+    x = np.array([-1, 3, 4], np.int16)
+    np.testing.assert_array_equal(call_one("aten::threshold.out", x, 3, 7, dtype=np.int16, shape=(3,)), [7, 7, 4])
+
+
+def test_limits_of_activations():
+    with pytest.raises(en.ExecutionError, match="lambd: expected at least 0, got -0.5"):
+        call_one("aten::softshrink.out", np.ones(2, np.float32), -0.5, dtype=F32, shape=(2,))
+    with pytest.raises(en.ExecutionError, match="min_val: expected no negative limits for uint8"):
+        call_one("aten::hardtanh.out", np.ones(2, np.uint8), -1, 1, dtype=np.uint8, shape=(2,))
