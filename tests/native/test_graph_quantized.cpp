@@ -86,7 +86,8 @@ class Both {
     return {quantized_node(op, a, attributes, q), real.node(op, b, attributes)};
   }
   Pair same(Op op, Pair in, const Attributes& attributes) {
-    return node(op, {in}, attributes, integer.graph.values[in.integers].quantization);
+    const Quantization quantization = integer.graph.values[in.integers].quantization;  // node() adds values
+    return node(op, {in}, attributes, quantization);
   }
 
   // Runs both and compares; returns the steps of the integers.

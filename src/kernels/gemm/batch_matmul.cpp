@@ -30,11 +30,13 @@ struct Matrices {
 
 Matrices matrices_of(const BatchMatmul& call, size_t batch) noexcept {
   const size_t outer = batch / call.batch_inner, inner = batch % call.batch_inner;
-  return {call.a + outer * call.a_outer_stride + inner * call.a_inner_stride,
-          call.b + outer * call.b_outer_stride + inner * call.b_inner_stride,
-          call.c + outer * call.c_outer_stride + inner * call.c_inner_stride,
-          call.addend == nullptr ? nullptr
-                                 : call.addend + outer * call.addend_outer_stride + inner * call.addend_inner_stride};
+  // Operands without elements, and an absent addend, have no address.
+  const auto at = [&](auto* base, size_t outer_stride, size_t inner_stride) {
+    return base == nullptr ? base : base + outer * outer_stride + inner * inner_stride;
+  };
+  return {at(call.a, call.a_outer_stride, call.a_inner_stride), at(call.b, call.b_outer_stride, call.b_inner_stride),
+          at(call.c, call.c_outer_stride, call.c_inner_stride),
+          at(call.addend, call.addend_outer_stride, call.addend_inner_stride)};
 }
 
 void pack_panel(const BatchMatmul& call, const float* b, const Panels& panels, size_t panel, float* packed) noexcept {
