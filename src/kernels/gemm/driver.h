@@ -28,6 +28,9 @@ void compute_block(const Product& product, const Panels& panels, const GemmEpilo
 // the next ones are; the last weights may name themselves.
 inline void fetch_ahead(GemmTile& tile, size_t i, size_t tiles, const float* next, size_t rows) noexcept {
   constexpr size_t kAheadFloats = 2048;
+  tile.ahead = nullptr;
+  tile.ahead_step_bytes = 0;
+  if (tile.b == nullptr) return;  // a product without inner elements reads no weights
   if (tiles == 1) {
     tile.ahead = tile.b + kAheadFloats;
     tile.ahead_step_bytes = tile.b_stride * sizeof(float);
