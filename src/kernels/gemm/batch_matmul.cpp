@@ -30,13 +30,11 @@ struct Matrices {
 
 Matrices matrices_of(const BatchMatmul& call, size_t batch) noexcept {
   const size_t outer = batch / call.batch_inner, inner = batch % call.batch_inner;
-  // Operands without elements, and an absent addend, have no address.
-  const auto at = [&](auto* base, size_t outer_stride, size_t inner_stride) {
-    return base == nullptr ? base : base + outer * outer_stride + inner * inner_stride;
-  };
-  return {at(call.a, call.a_outer_stride, call.a_inner_stride), at(call.b, call.b_outer_stride, call.b_inner_stride),
-          at(call.c, call.c_outer_stride, call.c_inner_stride),
-          at(call.addend, call.addend_outer_stride, call.addend_inner_stride)};
+  return {call.a + outer * call.a_outer_stride + inner * call.a_inner_stride,
+          call.b + outer * call.b_outer_stride + inner * call.b_inner_stride,
+          call.c + outer * call.c_outer_stride + inner * call.c_inner_stride,
+          call.addend == nullptr ? nullptr
+                                 : call.addend + outer * call.addend_outer_stride + inner * call.addend_inner_stride};
 }
 
 void pack_panel(const BatchMatmul& call, const float* b, const Panels& panels, size_t panel, float* packed) noexcept {
@@ -163,7 +161,12 @@ size_t batch_matmul_workspace_bytes(size_t batch, size_t, size_t n, size_t k) no
   return batches_at_once(batch, panels) * matrix_floats(panels) * sizeof(float);
 }
 
-void batch_matmul(const BatchMatmul& call, void* workspace) noexcept {
+void batch_matmul(const BatchMatmul& given, void* workspace) noexcept {
+  // Operands without elements may have no address; then offsets are taken from one that is never read.
+  static constexpr float kNothing = 0;
+  BatchMatmul call = given;
+  if (call.a == nullptr) call.a = &kNothing;
+  if (call.b == nullptr) call.b = &kNothing;
   const size_t batches = call.batch_outer * call.batch_inner;
   if (batches == 0 || call.m == 0 || call.n == 0) return;
   if (call.b_transposed && call.m < kDotRows) return multiply_dots(call, batches);
