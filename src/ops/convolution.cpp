@@ -32,59 +32,48 @@ Route route_of(const ConvolutionArguments& args) {
   return args.groups == args.input_channels && args.groups > 1 ? Route::kDepthwise : Route::kConv;
 }
 
-kernels::ConvShape conv_shape(const ConvolutionArguments& a) {
-  kernels::ConvShape s;
+// What the three kernels' shapes have in common.
+template <class Shape2d>
+Shape2d plane_shape(const ConvolutionArguments& a) {
+  Shape2d s;
   s.batch = count(a.batch);
   s.input_height = count(a.input[1]);
   s.input_width = count(a.input[2]);
-  s.input_channels = count(a.input_channels);
-  s.output_channels = count(a.output_channels);
-  s.groups = count(a.groups);
   s.kernel_height = count(a.kernel[1]);
   s.kernel_width = count(a.kernel[2]);
   s.stride_height = count(a.stride[1]);
   s.stride_width = count(a.stride[2]);
   s.dilation_height = count(a.dilation[1]);
   s.dilation_width = count(a.dilation[2]);
+  return s;
+}
+
+kernels::ConvShape conv_shape(const ConvolutionArguments& a) {
+  auto s = plane_shape<kernels::ConvShape>(a);
+  s.input_channels = count(a.input_channels);
+  s.output_channels = count(a.output_channels);
+  s.groups = count(a.groups);
   s.pad_top = s.pad_bottom = count(a.padding[1]);
   s.pad_left = s.pad_right = count(a.padding[2]);
   return s;
 }
 
 kernels::DepthwiseShape depthwise_shape(const ConvolutionArguments& a) {
-  kernels::DepthwiseShape s;
-  s.batch = count(a.batch);
-  s.input_height = count(a.input[1]);
-  s.input_width = count(a.input[2]);
+  auto s = plane_shape<kernels::DepthwiseShape>(a);
   s.output_height = count(a.output[1]);
   s.output_width = count(a.output[2]);
   s.channels = count(a.input_channels);
   s.multiplier = count(a.output_channels / a.groups);
-  s.kernel_height = count(a.kernel[1]);
-  s.kernel_width = count(a.kernel[2]);
-  s.stride_height = count(a.stride[1]);
-  s.stride_width = count(a.stride[2]);
-  s.dilation_height = count(a.dilation[1]);
-  s.dilation_width = count(a.dilation[2]);
   s.pad_top = count(a.padding[1]);
   s.pad_left = count(a.padding[2]);
   return s;
 }
 
 kernels::ConvTransposeShape transpose_shape(const ConvolutionArguments& a) {
-  kernels::ConvTransposeShape s;
-  s.batch = count(a.batch);
-  s.input_height = count(a.input[1]);
-  s.input_width = count(a.input[2]);
+  auto s = plane_shape<kernels::ConvTransposeShape>(a);
   s.input_channels = count(a.input_channels);
   s.output_channels = count(a.output_channels);
   s.groups = count(a.groups);
-  s.kernel_height = count(a.kernel[1]);
-  s.kernel_width = count(a.kernel[2]);
-  s.stride_height = count(a.stride[1]);
-  s.stride_width = count(a.stride[2]);
-  s.dilation_height = count(a.dilation[1]);
-  s.dilation_width = count(a.dilation[2]);
   s.pad_top = s.pad_bottom = count(a.padding[1]);
   s.pad_left = s.pad_right = count(a.padding[2]);
   s.adjustment_height = count(a.output_padding[1]);
