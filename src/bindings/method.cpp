@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "bindings/arrays.h"
@@ -16,21 +17,51 @@ namespace enr::bindings {
 
 namespace {
 
+// Fresh arrays for the outputs that a call can write in place; null for the others.
+class OutputArrays {
+ public:
+  // False with a Python error set where there is not enough memory.
+  bool make(const executor::MethodSpec& spec) {
+    for (size_t i = 0; i < spec.outputs.size(); ++i) {
+      const executor::ValueSpec& output = spec.outputs[i];
+      if (!output.is_writable_in_place) continue;
+      arrays_.resize(spec.outputs.size());
+      memory_.resize(spec.outputs.size());
+      PyObject* array = new_array(output.dtype, output.sizes);
+      if (array == nullptr) return false;
+      arrays_[i] = nb::steal(array);
+      memory_[i] = static_cast<std::byte*>(array_data(array));
+    }
+    return true;
+  }
+  std::span<std::byte* const> memory() const noexcept { return memory_; }
+  // A new reference to output i: its array, filled by the call, or a copy of `value`.
+  PyObject* take(size_t i, const Value& value) {
+    return i < arrays_.size() && arrays_[i].is_valid() ? arrays_[i].release().ptr() : to_python(value);
+  }
+
+ private:
+  std::vector<nb::object> arrays_;
+  std::vector<std::byte*> memory_;
+};
+
 // Runs the method on a sequence of inputs and gives the list of outputs. The GIL is released while it computes.
 nb::object run(executor::Method& self, nb::handle sequence) {
   Inputs inputs;
-  if (!inputs.read(sequence.ptr(), self.spec())) throw nb::python_error();
+  OutputArrays arrays;
+  if (!inputs.read(sequence.ptr(), self.spec()) || !arrays.make(self.spec())) throw nb::python_error();
   PyObject* outputs = nullptr;
   {
     const nb::gil_scoped_release release;
-    self.run(inputs.items(), [&](std::span<const Value* const> values) {
+    const auto consume = [&](std::span<const Value* const> values) {
       const nb::gil_scoped_acquire acquire;
       outputs = PyList_New(static_cast<Py_ssize_t>(values.size()));
       for (size_t i = 0; outputs != nullptr && i < values.size(); ++i) {
-        PyObject* item = to_python(*values[i]);
+        PyObject* item = arrays.take(i, *values[i]);
         if (item == nullptr || PyList_SetItem(outputs, static_cast<Py_ssize_t>(i), item) < 0) Py_CLEAR(outputs);
       }
-    });
+    };
+    self.run(inputs.items(), consume, arrays.memory());
   }
   if (outputs == nullptr) throw nb::python_error();
   return nb::steal(outputs);

@@ -137,23 +137,32 @@ void check_inputs(const MethodSpec& spec, std::span<const Input> inputs) {
   }
 }
 
+bool has_layout_of(const TensorInput& input, const Tensor& to) noexcept {
+  std::array<int64_t, kMaxRank> strides{};
+  int64_t stride = static_cast<int64_t>(dtype_size(to.dtype));
+  for (size_t d = to.rank; d-- > 0;) {
+    strides[to.dim_order()[d]] = stride;
+    stride *= input.sizes[to.dim_order()[d]];
+  }
+  for (size_t d = 0; d < to.rank; ++d) {
+    if (input.sizes[d] != 1 && input.strides_bytes[d] != strides[d]) return false;
+  }
+  return true;
+}
+
 void copy_input(const TensorInput& input, Tensor& to) noexcept {
   to.set_sizes(Sizes(input.sizes, input.rank));
   const size_t element = dtype_size(to.dtype);
   const size_t size_bytes = to.size_bytes();
   if (size_bytes == 0) return;
-  bool same = true;
-  std::array<int64_t, kMaxRank> to_strides_bytes{};
-  for (size_t d = 0; d < input.rank; ++d) {
-    to_strides_bytes[d] = to.stride(d) * static_cast<int64_t>(element);
-    same = same && (to.size(d) == 1 || to_strides_bytes[d] == input.strides_bytes[d]);
-  }
-  if (same) {
+  if (has_layout_of(input, to)) {
     std::memcpy(to.data, input.data, size_bytes);
-  } else {
-    kernels::strided_copy(to.data, {to_strides_bytes.data(), input.rank}, input.data, {input.strides_bytes, input.rank},
-                          to.sizes(), element);
+    return;
   }
+  std::array<int64_t, kMaxRank> to_strides_bytes{};
+  for (size_t d = 0; d < input.rank; ++d) to_strides_bytes[d] = to.stride(d) * static_cast<int64_t>(element);
+  kernels::strided_copy(to.data, {to_strides_bytes.data(), input.rank}, input.data, {input.strides_bytes, input.rank},
+                        to.sizes(), element);
 }
 
 }  // namespace enr::executor

@@ -25,7 +25,10 @@ using Input = std::variant<std::monostate, TensorInput, int64_t, double, bool, s
 // Throws kExecution naming the method, the input, what was expected and what was given.
 void check_inputs(const MethodSpec& spec, std::span<const Input> inputs);
 
-// For an input that check_inputs let pass.
+// For inputs that check_inputs let pass.
 void copy_input(const TensorInput& input, Tensor& to) noexcept;
+
+// Whether the elements lie as `to` would have them once it has the input's sizes.
+bool has_layout_of(const TensorInput& input, const Tensor& to) noexcept;
 
 }  // namespace enr::executor

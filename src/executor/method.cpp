@@ -15,6 +15,9 @@ namespace {
 // A program that runs longer than this is taken to loop for ever, as the official runtime does.
 constexpr size_t kMaxInstructions = 10'000'000;
 
+// Below, copying costs less than what moving addresses makes delegates look up anew.
+constexpr size_t kLargeBytes = 16 << 10;
+
 uint64_t now_ns() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -36,6 +39,10 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
       spec_(method_spec(*plan_->method)),
       shares_(shares),
       context_(program_->weights(), program_->random()) {
+  for (size_t i = 0; i < spec_.outputs.size(); ++i) {
+    ValueSpec& output = spec_.outputs[i];
+    output.is_writable_in_place = plan_->writable_in_place[i] != 0 && output.size_bytes >= kLargeBytes;
+  }
   uses_shared_arena_ = plan_->method->arena_sizes.size() > 1;
   const std::lock_guard<std::mutex> guard(lock());
   try {
@@ -155,17 +162,46 @@ void Method::write_initial_values(bool all) {
   }
 }
 
-void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume) {
+void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
+                 std::span<std::byte* const> output_memory) {
   check_inputs(spec_, inputs);
   const std::lock_guard<std::mutex> guard(lock());
   for (size_t i = 0; i < redirected_.size(); ++i) values_[plan_->redirected[i]].data = redirected_[i];
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (const auto* tensor = std::get_if<TensorInput>(&inputs[i])) {
-      copy_input(*tensor, *values_[plan_->method->inputs[i]].get<Tensor>());
-    }
-  }
+  struct Restore {
+    Method& method;
+    ~Restore() { method.use_own_memory(); }
+  } restore{*this};
+  use_caller_memory(inputs, output_memory);
   execute();
   consume(outputs_);
+}
+
+// Points large tensors to the caller's memory and copies the inputs that cannot be read there.
+void Method::use_caller_memory(std::span<const Input> inputs, std::span<std::byte* const> output_memory) {
+  const auto place = [&](Tensor& tensor, std::byte* data) {
+    displaced_.emplace_back(&tensor, tensor.data);
+    tensor.data = data;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto* input = std::get_if<TensorInput>(&inputs[i]);
+    if (input == nullptr) continue;
+    Tensor& tensor = *values_[plan_->method->inputs[i]].get<Tensor>();
+    if (plan_->readable_in_place[i] != 0 && spec_.inputs[i].size_bytes >= kLargeBytes &&
+        has_layout_of(*input, tensor)) {
+      tensor.set_sizes(Sizes(input->sizes, input->rank));
+      place(tensor, const_cast<std::byte*>(static_cast<const std::byte*>(input->data)));  // no instruction writes it
+    } else {
+      copy_input(*input, tensor);
+    }
+  }
+  for (size_t i = 0; i < output_memory.size(); ++i) {
+    if (output_memory[i] != nullptr) place(*values_[plan_->method->outputs[i]].get<Tensor>(), output_memory[i]);
+  }
+}
+
+void Method::use_own_memory() noexcept {
+  for (const auto& [tensor, data] : displaced_) tensor->data = data;
+  displaced_.clear();
 }
 
 void Method::execute() {

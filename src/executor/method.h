@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -30,7 +31,10 @@ class Method {
   // Checks every input, runs the method, and shows the outputs to `consume` before anybody else can run it. Throws
   // without having changed anything if an input is wrong, and with the states restored if an instruction fails.
   // Thread-safe: calls of one method wait for each other, and so do methods that share state.
-  void run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume);
+  // Large inputs are read where they are. `output_memory`: empty, or for each output null or, where its spec says
+  // is_writable_in_place, size_bytes for the call to write it to.
+  void run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
+           std::span<std::byte* const> output_memory = {});
 
   // The buffers that outlive a call.
   const std::vector<StateSpec>& states() const noexcept { return states_; }
@@ -53,6 +57,8 @@ class Method {
   void place_tensor(const program::Tensor& source, bool is_input, Tensor& tensor);
   void make_value(const program::Value& source, bool is_input, Value& value);
   void write_initial_values(bool all);
+  void use_caller_memory(std::span<const Input> inputs, std::span<std::byte* const> output_memory);
+  void use_own_memory() noexcept;
   void execute();
   size_t step(size_t index);
   void call_operator(const plan::Instruction& instruction, size_t index);
@@ -74,7 +80,8 @@ class Method {
   std::vector<Value> values_;
   std::vector<Value*> arguments_;  // parallel to plan_->args
   std::vector<const Value*> outputs_;
-  std::vector<Tensor> redirected_;  // as placed; parallel to plan_->redirected
+  std::vector<Tensor> redirected_;                         // as placed; parallel to plan_->redirected
+  std::vector<std::pair<Tensor*, std::byte*>> displaced_;  // tensors in the caller's memory, and where their own is
   std::vector<std::unique_ptr<delegates::DelegateInstance>> delegates_;
   std::vector<std::unique_ptr<CallSiteState>> call_sites_;
   std::vector<AlignedBuffer> saved_;  // parallel to plan_->states

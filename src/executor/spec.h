@@ -23,6 +23,8 @@ struct ValueSpec {
   Dynamism dynamism = Dynamism::kStatic;
   bool is_memory_planned = false;
   size_t size_bytes = 0;  // at the bound
+  // Outputs: large, and Method::run may write it straight into the caller's memory.
+  bool is_writable_in_place = false;
   // Other inputs: the value the exporter traced, which is the only one the program is valid for.
   std::variant<std::monostate, int64_t, double, bool, std::string> traced;
 };

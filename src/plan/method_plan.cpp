@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "plan/caller_memory.h"
 #include "plan/requirements.h"
 
 namespace enr::plan {
@@ -43,6 +44,7 @@ class Builder {
     find_states();
     find_redirected();
     find_state_writes();
+    find_caller_memory(*plan_);
     return plan_;
   }
 

@@ -43,6 +43,8 @@ struct MethodPlan {
   std::vector<std::vector<uint32_t>> state_writes;  // per instruction with saves_state, else empty: indices into states
   // Tensor values that instructions point elsewhere (views, moves, frees): put back at the start of a call.
   std::vector<uint32_t> redirected;
+  // Per input and per output of the method: whether a call may use the caller's memory for it (caller_memory.h).
+  std::vector<uint8_t> readable_in_place, writable_in_place;
 
   std::span<const uint32_t> args_of(const Instruction& instruction) const noexcept {
     return std::span(args).subspan(instruction.first_arg, instruction.arg_count);

@@ -2,6 +2,8 @@
 
 // Writes flatbuffers from trees of plain nodes, for tests of the readers. Independent of base/flatbuffer.
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,8 +18,7 @@ using ByteVector = std::vector<std::byte>;
 
 template <class T>
 void append_number(ByteVector& bytes, T value) {
-  const auto* first = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), first, first + sizeof value);
+  for (const std::byte byte : std::bit_cast<std::array<std::byte, sizeof(T)>>(value)) bytes.push_back(byte);
 }
 
 // A field's value or an item of a vector. Trees are built with the functions below and may be changed anywhere before
