@@ -94,6 +94,45 @@ def fixture(group: str, variants: str = "xp") -> Callable[[Callable[[], Case]], 
     return register
 
 
+def define_llama_operators() -> None:
+    """The schemas of ExecuTorch's own attention operators, with what they do in eager.
+
+    Its wheel has them in a library that is built for one version of torch only.
+    """
+    library = torch.library.Library("llama", "FRAGMENT")
+    attention = (
+        "Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float drpout_p=0.0, "
+        "bool is_causal=False, float? scale=None"
+    )
+    library.define(f"custom_sdpa({attention}) -> Tensor")
+    library.define(f"custom_sdpa.out({attention}, *, Tensor(a!) out) -> Tensor(a!)")
+    update = "Tensor value, Tensor(a!) cache, SymInt start_pos"
+    library.define(f"update_cache({update}) -> Tensor")
+    library.define(f"update_cache.out({update}, *, Tensor(b!) out) -> Tensor(b!)")
+
+    def update_cache(value: Tensor, cache: Tensor, start_pos: int) -> Tensor:
+        cache[:, start_pos : start_pos + value.size(1)] = value
+        return torch.empty(1, dtype=value.dtype)
+
+    def custom_sdpa(
+        query: Tensor, key: Tensor, value: Tensor, start_pos: int, attn_mask: Tensor | None = None,
+        drpout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        count = start_pos + query.size(1)
+        q, k, v = (x.transpose(1, 2) for x in (query, key[:, :count], value[:, :count]))
+        mask = torch.ones(q.size(2), count, dtype=torch.bool).tril(start_pos)
+        return F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=True).transpose(1, 2).contiguous()
+
+    library.impl("update_cache", update_cache, "CPU")
+    library.impl("update_cache", lambda value, cache, start_pos: value.new_empty(1), "Meta")
+    library.impl("custom_sdpa", custom_sdpa, "CPU")
+    library.impl("custom_sdpa", lambda query, *rest, **options: torch.empty_like(query), "Meta")
+    KEPT_ALIVE.append(library)
+
+
+KEPT_ALIVE: list[Any] = []
+
+
 # Building blocks
 
 
@@ -579,6 +618,32 @@ def state_initialised() -> Case:
             return self.average + 1
 
     return Case(Smoothed(), [(torch.randn(4),) for _ in range(3)], initialised_buffers=("average",), stateful=True)
+
+
+@fixture("nlp", "p")
+def llama_cached_attention() -> Case:
+    define_llama_operators()
+
+    class CachedAttention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.kv = nn.Linear(32, 32), nn.Linear(32, 32)
+            self.register_buffer("keys", torch.zeros(1, 8, 2, 8))
+            self.register_buffer("values", torch.zeros(1, 8, 2, 8))
+
+        def forward(self, x: Tensor, position: Tensor) -> Tensor:
+            start = position[0].item()
+            torch._check(start >= 0)
+            torch._check(start <= 8 - x.size(1))
+            q = self.q(x).view(1, -1, 4, 8)
+            k, v = self.kv(x).view(1, -1, 2, 16).chunk(2, -1)
+            torch.ops.llama.update_cache(k.contiguous(), self.keys, start)
+            torch.ops.llama.update_cache(v.contiguous(), self.values, start)
+            mixed = torch.ops.llama.custom_sdpa(q, self.keys, self.values, start, None, 0.0, True)
+            return mixed.reshape(1, -1, 32)
+
+    runs = [(torch.randn(1, 2, 32), torch.tensor([start])) for start in (0, 2, 4, 6)]
+    return Case(CachedAttention(), runs, stateful=True, note="ExecuTorch's llama:: operators")
 
 
 @fixture("nlp", "p")

@@ -45,6 +45,12 @@ void add_scalar_out(OpContext& context, const Tensor& self, const Scalar& other,
   add_like(context, Binary::kAdd, self, Number(other, common), common, alpha, out);
 }
 
+void add_relu_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+  add_out(context, self, other, alpha, out);
+  require_real(out.dtype, "out");
+  run_loop(context, loop_for(kernels::Unary::kRelu, out.dtype), {}, {out}, out);
+}
+
 void require_subtractable(DType dtype, const char* what) {
   if (is_bool(dtype)) fail_execution(what, ": a bool tensor cannot be subtracted or subtracted from");
 }
@@ -172,6 +178,7 @@ void rest_scalar_tensor_out(OpContext& context, const Scalar& self, const Tensor
 
 void register_arithmetic(OperatorTable& table) {
   table.add<add_out>("aten::add.out");
+  table.add<add_relu_out>("aten::_add_relu.out");
   table.add<add_scalar_out>("aten::add.Scalar_out");
   table.add<sub_out>("aten::sub.out");
   table.add<sub_out>("aten::subtract.out");

@@ -120,12 +120,32 @@ void no_training_out(OpContext& context, const Tensor& input, const Tensor* weig
   with_running_statistics(context, input, weight, bias, running_mean, running_var, eps, out, save_mean, save_invstd);
 }
 
+// `reserve` is memory for the gradient of other devices: empty here.
+void with_update_out(OpContext& context, const Tensor& input, const Tensor* weight, const Tensor* bias,
+                     Tensor& running_mean, Tensor& running_var, double momentum, double eps, Tensor& out,
+                     Tensor& save_mean, Tensor& save_invstd, Tensor& reserve) {
+  context.resize(reserve, {0}, "reserve");
+  with_batch_statistics(context, input, weight, bias, &running_mean, &running_var, momentum, eps, out, save_mean,
+                        save_invstd);
+}
+void no_update_out(OpContext& context, const Tensor& input, const Tensor* weight, const Tensor* bias,
+                   const Tensor* running_mean, const Tensor* running_var, double, double eps, Tensor& out,
+                   Tensor& save_mean, Tensor& save_invstd, Tensor& reserve) {
+  if (running_mean == nullptr || running_var == nullptr) {
+    fail_execution("running_mean: expected running statistics, got None");
+  }
+  context.resize(reserve, {0}, "out3");
+  with_running_statistics(context, input, weight, bias, *running_mean, *running_var, eps, out, save_mean, save_invstd);
+}
+
 }  // namespace
 
 void register_batch_norm(OperatorTable& table) {
   table.add<batch_norm_out>("aten::native_batch_norm.out");
   table.add<batch_norm_out>("aten::_native_batch_norm_legit.out");
   table.add<no_stats_out>("aten::_native_batch_norm_legit.no_stats_out");
+  table.add<with_update_out>("aten::_batch_norm_with_update.out");
+  table.add<no_update_out>("aten::_batch_norm_no_update.out");
   table.add<no_training_out>("aten::_native_batch_norm_legit_no_training.out");
 }
 

@@ -156,6 +156,36 @@ void xlogy_scalar_self_out(OpContext& context, const Scalar& self, const Tensor&
   xlogy(context, Number(self, computing_dtype(common)), other, common, out);
 }
 
+struct XLog1pY {
+  template <class T>
+  T operator()(T x, T y, const LoopParams&) const {
+    return y != y ? y : x == 0 ? T(0) : x * std::log1p(y);
+  }
+};
+void xlog1py_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  const DType common = floating_for(result_type(self, other));
+  require_castable(common, out);
+  run_loop(context, scalar_binary_loop<XLog1pY>(common), {}, {self, other}, out);
+}
+
+// log2(2^x + 2^y) without overflow.
+struct LogAddExp2 {
+  template <class T>
+  T operator()(T x, T y, const LoopParams&) const {
+    if (x == y && std::isinf(x)) return x;
+    constexpr T kInverseLog2 = static_cast<T>(1.44269504088896340736);
+    if (x != x || y != y) return x + y;
+    return std::fmax(x, y) + std::log1p(std::exp2(-std::abs(x - y))) * kInverseLog2;
+  }
+};
+void logaddexp2_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  const DType common = result_type(self, other);
+  require_floating(common, "self");
+  require_castable(common, out);
+  run_loop(context, scalar_binary_loop<LogAddExp2>(common), {},
+           {as_dtype(context, self, common), as_dtype(context, other, common)}, out);
+}
+
 struct Heaviside {
   template <class T>
   T operator()(T x, T value, const LoopParams&) const {
@@ -227,6 +257,8 @@ void register_binary(OperatorTable& table) {
   table.add<copysign_scalar_out>("aten::copysign.Scalar_out");
   table.add<floating_out<Binary::kHypot>>("aten::hypot.out");
   table.add<floating_out<Binary::kLogAddExp>>("aten::logaddexp.out");
+  table.add<logaddexp2_out>("aten::logaddexp2.out");
+  table.add<xlog1py_out>("aten::special_xlog1py.out");
   table.add<nextafter_out>("aten::nextafter.out");
   table.add<heaviside_out>("aten::heaviside.out");
   table.add<xlogy_out>("aten::xlogy.OutTensor");

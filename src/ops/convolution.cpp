@@ -10,6 +10,7 @@
 #include "kernels/transpose/layout.h"
 #include "ops/convolution.h"
 #include "ops/families.h"
+#include "ops/memory_order.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
@@ -279,24 +280,23 @@ bool convolve_planes(OpContext& context, const ConvolutionArguments& a, const Te
 void convolve_float(OpContext& context, const ConvolutionArguments& a, const Tensor& input, const Tensor& weight,
                     const Tensor* bias, Tensor& out) {
   if (convolve_planes(context, a, input, weight, bias, out)) return;
-  Filters filters(context, a, route_of(a), weight, bias);
+  const bool is_flat = a.input[0] == 1 && a.kernel[0] == 1 && a.output[0] == 1;
+  // Packed biases would be added once for each plane of the filter.
+  Filters filters(context, a, route_of(a), weight, is_flat ? bias : nullptr);
   const float* planes = depth_planes(context, a, input);
   const bool direct = is_channels_last(out) && !overlaps(out, input);
   float* results = direct ? out.as<float>() : context.scratch_of<float>(count(out.numel()));
-  const size_t in_plane = count(a.batch * a.input[1] * a.input[2] * a.input_channels);
-  const size_t out_pixels = count(a.batch * a.output[1] * a.output[2]);
-  const size_t out_plane = out_pixels * count(a.output_channels);
-  if (a.input[0] == 1 && a.kernel[0] == 1 && a.output[0] == 1) {
+  if (is_flat) {
     filters.run(0, planes, results, false);
   } else {
-    // Packed biases belong to the first plane of the filter only, so here every plane adds to what is there.
+    const size_t in_plane = count(a.batch * a.input[1] * a.input[2] * a.input_channels);
+    const size_t out_plane = count(a.batch * a.output[1] * a.output[2] * a.output_channels);
     const float* bias_row = bias == nullptr ? nullptr : row_major_as<float>(context, *bias);
     for (size_t i = 0; i < count(a.output[0]) * out_plane; ++i) {
       results[i] = bias_row == nullptr ? 0.0f : bias_row[i % count(a.output_channels)];
     }
-    Filters plain(context, a, route_of(a), weight, nullptr);
     for_each_depth_tap(a, [&](int64_t o, int64_t k, int64_t i) {
-      plain.run(k, planes + count(i) * in_plane, results + count(o) * out_plane, true);
+      filters.run(k, planes + count(i) * in_plane, results + count(o) * out_plane, true);
     });
   }
   if (!direct) write_planes(context, a, results, out);
@@ -382,6 +382,45 @@ void conv_out(OpContext& context, const Tensor& input, const Tensor& weight, con
   convolution_out(context, input, weight, bias, stride, padding, dilation, false, Sizes(&none, 1), groups, out);
 }
 
+// The flags choose among libraries of other devices.
+void convolution_with_flags_out(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias,
+                                Sizes stride, Sizes padding, Sizes dilation, bool transposed, Sizes output_padding,
+                                int64_t groups, bool, bool, bool, bool, Tensor& out) {
+  convolution_out(context, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out);
+}
+
+// The tensor's dims in another order, over the same memory.
+Tensor permuted(const Tensor& row_major, const std::array<size_t, 3>& order) {
+  Tensor result = row_major;
+  result.is_constant = false;  // what is packed under its address is packed for the order it has
+  std::array<int64_t, 3> sizes;
+  for (size_t d = 0; d < 3; ++d) {
+    sizes[d] = row_major.size(order[d]);
+    result.dim_order_array[order[d]] = static_cast<uint8_t>(d);
+  }
+  result.set_sizes(sizes);
+  return result;
+}
+
+// Of [time, batch, channels] with a filter [kernel, input channels, output channels].
+void conv_tbc_out(OpContext& context, const Tensor& self, const Tensor& weight, const Tensor& bias, int64_t pad,
+                  Tensor& out) {
+  require_rank(self, 3, "self");
+  require_rank(weight, 3, "weight");
+  const Tensor input = permuted(row_major(context, self, self.dtype), {1, 2, 0});
+  const Tensor filter = permuted(row_major(context, weight, weight.dtype), {2, 1, 0});
+  const int64_t one = 1, none = 0;
+  const ConvolutionArguments args = convolution_arguments(input, filter, &bias, Sizes(&one, 1), Sizes(&pad, 1),
+                                                          Sizes(&one, 1), false, Sizes(&none, 1), 1);
+  require_dtype(out, self.dtype, "out");
+  context.resize(out, {args.output[2], args.batch, args.output_channels});
+  Tensor staging = out.is_contiguous() ? out : scratch_tensor(context, out.dtype, out.sizes());
+  Tensor result = permuted(staging, {1, 2, 0});
+  convolution_out(context, input, filter, &bias, Sizes(&one, 1), Sizes(&pad, 1), Sizes(&one, 1), false, Sizes(&none, 1),
+                  1, result);
+  if (staging.data != out.data) copy_elements(context, staging, out);
+}
+
 }  // namespace
 
 Shape ConvolutionArguments::output_sizes(size_t rank) const {
@@ -456,6 +495,8 @@ ConvolutionArguments convolution_arguments(const Tensor& input, const Tensor& we
 
 void register_convolution(OperatorTable& table) {
   table.add<convolution_out>("aten::convolution.out");
+  table.add<convolution_with_flags_out>("aten::_convolution.out");
+  table.add<conv_tbc_out>("aten::conv_tbc.out");
   table.add<conv_out>("aten::conv1d.out");
   table.add<conv_out>("aten::conv2d.out");
   table.add<conv_out>("aten::conv3d.out");

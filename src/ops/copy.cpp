@@ -117,6 +117,7 @@ void register_copy(OperatorTable& table) {
   table.add<clone_dim_order_out>("dim_order_ops::_clone_dim_order.out");
   table.add<alias_copy_out>("et_copy::_h2d_copy.out");
   table.add<alias_copy_out>("et_copy::_d2h_copy.out");
+  table.add<alias_copy_out>("llama::fallback.out");
   table.add<view_as_real_copy_out>("aten::view_as_real_copy.out");
   table.add<view_as_complex_copy_out>("aten::view_as_complex_copy.out");
 }

@@ -81,6 +81,11 @@ void fill_tensor_in_place(OpContext& context, Tensor& self, const Tensor& value)
 }
 void zero_in_place(OpContext&, Tensor& self) { fill_with(self, Element{}); }
 
+void zero_out(OpContext& context, const Tensor& self, Tensor& out) {
+  context.resize(out, self.sizes());
+  fill_with(out, Element{});
+}
+
 void scalar_tensor_out(OpContext& context, const Scalar& value, Tensor& out) {
   const Element element = saturated_element_of(value, out.dtype, "s");
   context.resize(out, {});
@@ -131,6 +136,14 @@ void arange_start_out(OpContext& context, const Scalar& start, const Scalar& end
 
 void arange_out(OpContext& context, const Scalar& end, Tensor& out) {
   arange_start_out(context, Scalar(int64_t{0}), end, Scalar(int64_t{1}), out);
+}
+
+// As arange, with the end included.
+void range_out(OpContext& context, const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
+  range_length(start, end, step);  // refuses what leads nowhere
+  const double from = start.to<double>(), by = step.to<double>();
+  context.resize(out, {static_cast<int64_t>((end.to<double>() - from) / by + 1)});
+  generate<double>(context, out, [=](int64_t i) { return from + by * static_cast<double>(i); });
 }
 
 // The number once it has been an element of the dtype.
@@ -257,6 +270,8 @@ void register_create(OperatorTable& table) {
   table.add<fill_scalar_in_place>("aten::fill_.Scalar");
   table.add<fill_tensor_in_place>("aten::fill_.Tensor");
   table.add<zero_in_place>("aten::zero_");
+  table.add<zero_out>("aten::zero.out");
+  table.add<range_out>("aten::range.out");
   table.add<scalar_tensor_out>("aten::scalar_tensor.out");
   table.add<arange_out>("aten::arange.out");
   table.add<arange_start_out>("aten::arange.start_out");

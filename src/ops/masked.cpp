@@ -216,6 +216,25 @@ void nonzero_out(OpContext& context, const Tensor& self, Tensor& out) {
   }
 }
 
+// The first `size` positions; the fill value where there are fewer.
+void nonzero_static_out(OpContext& context, const Tensor& self, int64_t size, int64_t fill_value, Tensor& out) {
+  require_dtype(out, DType::kInt64, "out");
+  if (size < 0) fail_execution("size: expected at least 0, got ", size);
+  const auto* flags = reinterpret_cast<const uint8_t*>(row_major_as(context, self, DType::kBool));
+  context.resize(out, {size, int64_t{self.rank}});
+  RowMajorOut result(context, out);
+  auto* to = result.as<int64_t>();
+  std::fill_n(to, out.numel(), fill_value);
+  const int64_t total = self.numel();
+  for (int64_t i = 0, found = 0; i < total && found < size; ++i) {
+    if (flags[i] == 0) continue;
+    int64_t rest = i;
+    for (size_t d = self.rank; d-- > 0; rest /= self.size(d)) to[found * self.rank + int64_t(d)] = rest % self.size(d);
+    ++found;
+  }
+  result.commit();
+}
+
 }  // namespace
 
 void register_masked(OperatorTable& table) {
@@ -226,6 +245,7 @@ void register_masked(OperatorTable& table) {
   table.add<masked_scatter_out>("aten::masked_scatter.out");
   table.add<masked_select_out>("aten::masked_select.out");
   table.add<nonzero_out>("aten::nonzero.out");
+  table.add<nonzero_static_out>("aten::nonzero_static.out");
 }
 
 }  // namespace enr::ops

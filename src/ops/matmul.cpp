@@ -5,23 +5,14 @@
 #include <string>
 
 #include "kernels/gemm/gemm.h"
+#include "ops/elementwise.h"
 #include "ops/families.h"
+#include "ops/matmul.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
 
 namespace {
-
-// C[b] = alpha * A[b] * B[b] + beta * addend, row-major throughout; B is [k, n], or [n, k] where transposed.
-struct Product {
-  size_t batch = 1, m = 0, n = 0, k = 0;
-  const Tensor* a = nullptr;
-  const Tensor* b = nullptr;
-  bool b_transposed = false;
-  Scalar alpha = Scalar(int64_t{1});
-  const Tensor* addend = nullptr;  // broadcasts to [batch, m, n]
-  Scalar beta = Scalar(int64_t{1});
-};
 
 // The addend in row-major order of the full result; null where nothing is added.
 std::byte* full_addend(OpContext& context, const Product& p, DType dtype, Sizes sizes) {
@@ -127,6 +118,8 @@ void multiply_float(OpContext& context, const Product& p, Tensor& out) {
   result.commit();
 }
 
+}  // namespace
+
 void multiply(OpContext& context, Product p, Tensor& out) {
   if (p.addend != nullptr && p.beta.to<double>() == 0) p.addend = nullptr;  // eager then ignores even a NaN
   if (out.numel() == 0) return;
@@ -145,17 +138,21 @@ void multiply(OpContext& context, Product p, Tensor& out) {
   }
 }
 
+namespace {
+
 void require_same_dtype(const Tensor& a, const Tensor& b, const char* what) {
   if (a.dtype != b.dtype) fail_execution(what, ": expected ", dtype_name(a.dtype), ", got ", dtype_name(b.dtype));
 }
 
 size_t count(int64_t size) { return static_cast<size_t>(size); }
 
-Product product_2d(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name, Tensor& out) {
+// The result may have another dtype than the operands: float32 of halves, int32 of int8.
+Product product_2d(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name, Tensor& out,
+                   std::optional<DType> result = std::nullopt) {
   require_rank(a, 2, a_name);
   require_rank(b, 2, b_name);
   require_same_dtype(a, b, b_name);
-  require_dtype(out, a.dtype, "out");
+  require_dtype(out, result.value_or(a.dtype), "out");
   if (a.size(1) != b.size(0)) {
     fail_execution(b_name, ": shapes ", a.sizes(), " and ", b.sizes(), " do not multiply");
   }
@@ -168,11 +165,12 @@ Product product_2d(const Tensor& a, const Tensor& b, const char* a_name, const c
   return p;
 }
 
-Product product_3d(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name, Tensor& out) {
+Product product_3d(const Tensor& a, const Tensor& b, const char* a_name, const char* b_name, Tensor& out,
+                   std::optional<DType> result = std::nullopt) {
   require_rank(a, 3, a_name);
   require_rank(b, 3, b_name);
   require_same_dtype(a, b, b_name);
-  require_dtype(out, a.dtype, "out");
+  require_dtype(out, result.value_or(a.dtype), "out");
   if (a.size(0) != b.size(0) || a.size(2) != b.size(1)) {
     fail_execution(b_name, ": shapes ", a.sizes(), " and ", b.sizes(), " do not multiply");
   }
@@ -186,8 +184,8 @@ Product product_3d(const Tensor& a, const Tensor& b, const char* a_name, const c
   return p;
 }
 
-void add_term(Product& p, const Tensor& self, const Scalar& beta, const Scalar& alpha, Sizes sizes) {
-  require_same_dtype(*p.a, self, "self");
+void add_term(Product& p, const Tensor& self, const Scalar& beta, const Scalar& alpha, Sizes sizes, const Tensor& out) {
+  if (self.dtype != out.dtype) require_same_dtype(*p.a, self, "self");
   const Shape shape = broadcast(self.sizes(), sizes, "self");
   if (!std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end())) {
     fail_execution("self: shape ", self.sizes(), " does not broadcast to ", sizes);
@@ -203,13 +201,51 @@ void mm_out(OpContext& context, const Tensor& self, const Tensor& mat2, Tensor& 
   multiply(context, p, out);
 }
 
-void addmm_out(OpContext& context, const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-               const Scalar& alpha, Tensor& out) {
-  Product p = product_2d(mat1, mat2, "mat1", "mat2", out);
+// Halves may be multiplied to float32.
+void require_wider(const Tensor& operand, DType result) {
+  if (result == operand.dtype || (is_half_kind(operand.dtype) && result == DType::kFloat32)) return;
+  fail_execution("out_dtype: expected ", dtype_name(operand.dtype), " or float32 for half kinds, got ",
+                 dtype_name(result));
+}
+
+void mm_dtype_out(OpContext& context, const Tensor& self, const Tensor& mat2, DType out_dtype, Tensor& out) {
+  require_wider(self, out_dtype);
+  const Product p = product_2d(self, mat2, "self", "mat2", out, out_dtype);
+  context.resize(out, {self.size(0), mat2.size(1)});
+  multiply(context, p, out);
+}
+
+void int_mm_out(OpContext& context, const Tensor& self, const Tensor& mat2, Tensor& out) {
+  require_dtype(self, DType::kInt8, "self");
+  const Product p = product_2d(self, mat2, "self", "mat2", out, DType::kInt32);
+  context.resize(out, {self.size(0), mat2.size(1)});
+  multiply(context, p, out);
+}
+
+void addmm(OpContext& context, const Tensor& self, const Tensor& mat1, const Tensor& mat2, DType result,
+           const Scalar& beta, const Scalar& alpha, Tensor& out) {
+  Product p = product_2d(mat1, mat2, "mat1", "mat2", out, result);
   const std::array<int64_t, 2> sizes{mat1.size(0), mat2.size(1)};
-  add_term(p, self, beta, alpha, sizes);
+  add_term(p, self, beta, alpha, sizes, out);
   context.resize(out, Sizes(sizes));
   multiply(context, p, out);
+}
+
+void addmm_out(OpContext& context, const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+               const Scalar& alpha, Tensor& out) {
+  addmm(context, self, mat1, mat2, mat1.dtype, beta, alpha, out);
+}
+void addmm_dtype_out(OpContext& context, const Tensor& self, const Tensor& mat1, const Tensor& mat2, DType out_dtype,
+                     const Scalar& beta, const Scalar& alpha, Tensor& out) {
+  require_wider(mat1, out_dtype);
+  addmm(context, self, mat1, mat2, out_dtype, beta, alpha, out);
+}
+
+void addmm_activation_out(OpContext& context, const Tensor& self, const Tensor& mat1, const Tensor& mat2,
+                          const Scalar& beta, const Scalar& alpha, bool use_gelu, Tensor& out) {
+  addmm_out(context, self, mat1, mat2, beta, alpha, out);
+  require_floating(out.dtype, "mat1");
+  run_loop(context, loop_for(use_gelu ? kernels::Unary::kGelu : kernels::Unary::kRelu, out.dtype), {}, {out}, out);
 }
 
 void bmm_out(OpContext& context, const Tensor& self, const Tensor& mat2, Tensor& out) {
@@ -218,13 +254,30 @@ void bmm_out(OpContext& context, const Tensor& self, const Tensor& mat2, Tensor&
   multiply(context, p, out);
 }
 
-void baddbmm_out(OpContext& context, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
-                 const Scalar& alpha, Tensor& out) {
-  Product p = product_3d(batch1, batch2, "batch1", "batch2", out);
+void bmm_dtype_out(OpContext& context, const Tensor& self, const Tensor& mat2, DType out_dtype, Tensor& out) {
+  require_wider(self, out_dtype);
+  const Product p = product_3d(self, mat2, "self", "mat2", out, out_dtype);
+  context.resize(out, {self.size(0), self.size(1), mat2.size(2)});
+  multiply(context, p, out);
+}
+
+void baddbmm(OpContext& context, const Tensor& self, const Tensor& batch1, const Tensor& batch2, DType result,
+             const Scalar& beta, const Scalar& alpha, Tensor& out) {
+  Product p = product_3d(batch1, batch2, "batch1", "batch2", out, result);
   const std::array<int64_t, 3> sizes{batch1.size(0), batch1.size(1), batch2.size(2)};
-  add_term(p, self, beta, alpha, sizes);
+  add_term(p, self, beta, alpha, sizes, out);
   context.resize(out, Sizes(sizes));
   multiply(context, p, out);
+}
+
+void baddbmm_out(OpContext& context, const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                 const Scalar& alpha, Tensor& out) {
+  baddbmm(context, self, batch1, batch2, batch1.dtype, beta, alpha, out);
+}
+void baddbmm_dtype_out(OpContext& context, const Tensor& self, const Tensor& batch1, const Tensor& batch2,
+                       DType out_dtype, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+  require_wider(batch1, out_dtype);
+  baddbmm(context, self, batch1, batch2, out_dtype, beta, alpha, out);
 }
 
 void linear_out(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, Tensor& out) {
@@ -262,6 +315,12 @@ void register_matmul(OperatorTable& table) {
   table.add<bmm_out>("aten::bmm.out");
   table.add<baddbmm_out>("aten::baddbmm.out");
   table.add<linear_out>("aten::linear.out");
+  table.add<mm_dtype_out>("aten::mm.dtype_out");
+  table.add<addmm_dtype_out>("aten::addmm.dtype_out");
+  table.add<bmm_dtype_out>("aten::bmm.dtype_out");
+  table.add<baddbmm_dtype_out>("aten::baddbmm.dtype_out");
+  table.add<int_mm_out>("aten::_int_mm.out");
+  table.add<addmm_activation_out>("aten::_addmm_activation.out");
 }
 
 }  // namespace enr::ops

@@ -1,4 +1,4 @@
-// Two-dimensional pooling: average, maximum with indices and its gradient, adaptive.
+// One- and two-dimensional pooling: average, maximum with indices and its gradient, adaptive.
 
 #include <algorithm>
 #include <optional>
@@ -6,6 +6,7 @@
 #include "kernels/pool/pool.h"
 #include "ops/element.h"
 #include "ops/families.h"
+#include "ops/memory_order.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
@@ -262,9 +263,65 @@ void adaptive_max_pool2d_out(OpContext& context, const Tensor& self, Sizes outpu
   });
 }
 
+// A line as an image of one row.
+Tensor as_row_image(OpContext& context, const Tensor& self) {
+  if (self.rank != 2 && self.rank != 3) fail_execution("self: expected rank 2 or 3, got shape ", self.sizes());
+  Tensor image = row_major(context, self, self.dtype);
+  Shape sizes(self.sizes().first(self.rank - 1u));
+  sizes.push_back(1);
+  sizes.push_back(self.size(self.rank - 1u));
+  image.rank = static_cast<uint8_t>(sizes.rank);
+  for (size_t d = 0; d < sizes.rank; ++d) image.dim_order_array[d] = static_cast<uint8_t>(d);
+  image.set_sizes(sizes);
+  return image;
+}
+
+int64_t one_of(Sizes list, const char* what) {
+  if (list.size() != 1) fail_execution(what, ": expected one number, got ", list);
+  return list[0];
+}
+
+void write_row(OpContext& context, const Tensor& image, Tensor& out) {
+  copy_view(context, StridedView(out), StridedView(image.data, image.dtype, out.sizes()));
+}
+
+void avg_pool1d_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
+                    bool ceil_mode, bool count_include_pad, Tensor& out) {
+  require_dtype(out, self.dtype, "out");
+  const Tensor image = as_row_image(context, self);
+  Window w;
+  w.kernel = {1, one_of(kernel_size, "kernel_size")};
+  w.stride = {1, stride.empty() ? w.kernel[1] : one_of(stride, "stride")};
+  w.padding = {0, one_of(padding, "padding")};
+  w.ceil_mode = ceil_mode;
+  check_window(w);
+  Shape sizes(self.sizes());
+  sizes[sizes.rank - 1] = pooled_size(self.size(self.rank - 1u), w, 1);
+  context.resize(out, sizes);
+  Tensor result = scratch_tensor(context, out.dtype, image_shape(image, 1, sizes[sizes.rank - 1]));
+  avg_pool2d_out(context, image, Sizes(w.kernel), Sizes(w.stride), Sizes(w.padding), ceil_mode, count_include_pad,
+                 std::nullopt, result);
+  write_row(context, result, out);
+}
+
+void adaptive_avg_pool1d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out) {
+  require_dtype(out, self.dtype, "out");
+  const Tensor image = as_row_image(context, self);
+  const std::array<int64_t, 2> size{1, one_of(output_size, "output_size")};
+  Shape sizes(self.sizes());
+  sizes[sizes.rank - 1] = size[1];
+  if (size[1] < 0) fail_execution("output_size: expected at least 0, got ", output_size);
+  context.resize(out, sizes);
+  Tensor result = scratch_tensor(context, out.dtype, image_shape(image, 1, size[1]));
+  adaptive_avg_pool2d_out(context, image, Sizes(size), result);
+  write_row(context, result, out);
+}
+
 }  // namespace
 
 void register_pooling(OperatorTable& table) {
+  table.add<avg_pool1d_out>("aten::avg_pool1d.out");
+  table.add<adaptive_avg_pool1d_out>("aten::adaptive_avg_pool1d.out");
   table.add<avg_pool2d_out>("aten::avg_pool2d.out");
   table.add<max_pool2d_with_indices_out>("aten::max_pool2d_with_indices.out");
   table.add<max_pool2d_with_indices_backward_grad_input>("aten::max_pool2d_with_indices_backward.grad_input");

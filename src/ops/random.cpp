@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "kernels/transpose/copy_threads.h"
 #include "ops/element.h"
@@ -138,6 +139,19 @@ void randint_out(OpContext& context, int64_t high, Sizes size, Tensor& out) {
   randint_low_out(context, 0, high, size, out);
 }
 
+void randint_generator_out(OpContext& context, int64_t high, Sizes size, Ignored, Tensor& out) {
+  randint_low_out(context, 0, high, size, out);
+}
+void randint_low_generator_out(OpContext& context, int64_t low, int64_t high, Sizes size, Ignored, Tensor& out) {
+  randint_low_out(context, low, high, size, out);
+}
+void randint_like_out(OpContext& context, const Tensor& self, int64_t high, Ignored, Tensor& out) {
+  randint_low_out(context, 0, high, self.sizes(), out);
+}
+void randint_like_low_out(OpContext& context, const Tensor& self, int64_t low, int64_t high, Ignored, Tensor& out) {
+  randint_low_out(context, low, high, self.sizes(), out);
+}
+
 void randperm_out(OpContext& context, int64_t n, Tensor& out) {
   if (n < 0) fail_execution("n: expected at least 0, got ", n);
   context.resize(out, {n});
@@ -150,6 +164,8 @@ void randperm_out(OpContext& context, int64_t n, Tensor& out) {
   }
   to.commit();
 }
+
+void randperm_generator_out(OpContext& context, int64_t n, Ignored, Tensor& out) { randperm_out(context, n, out); }
 
 void bernoulli_float_out(OpContext& context, const Tensor& self, double p, Ignored, Tensor& out) {
   if (!(p >= 0 && p <= 1)) fail_execution("p: expected 0 to 1, got ", p);
@@ -168,6 +184,139 @@ void bernoulli_out(OpContext& context, const Tensor& self, Ignored, Tensor& out)
   context.resize(out, self.sizes());
   Generator& generator = context.random();
   fill_random<bool>(context, out, [&] { return uniform(generator, 53) < *p++; });
+}
+
+void bernoulli_tensor_out(OpContext& context, const Tensor& self, const Tensor& p, Ignored, Tensor& out) {
+  require_floating(p, "p");
+  StridedView view(p);
+  const Shape shape = broadcast(self.sizes(), p.sizes(), "p");
+  if (!std::equal(shape.begin(), shape.end(), self.sizes().begin(), self.sizes().end())) {
+    fail_execution("p: shape ", p.sizes(), " does not broadcast to ", self.sizes());
+  }
+  view.expand(self.sizes());
+  const auto count = static_cast<size_t>(self.numel());
+  auto* chances = context.scratch_of<double>(count);
+  copy_view(context, StridedView(reinterpret_cast<std::byte*>(chances), DType::kFloat64, self.sizes()), view);
+  for (size_t i = 0; i < count; ++i) {
+    if (!(chances[i] >= 0 && chances[i] <= 1)) fail_execution("p: expected 0 to 1, got ", chances[i]);
+  }
+  context.resize(out, self.sizes());
+  Generator& generator = context.random();
+  fill_random<bool>(context, out, [&] { return uniform(generator, 53) < *chances++; });
+}
+
+// Means and deviations of each element; either may be one number for all.
+void normal_elements(OpContext& context, const Tensor* means, double mean, const Tensor* deviations, double deviation,
+                     Tensor& out) {
+  Shape shape;
+  if (means != nullptr) shape = Shape(means->sizes());
+  if (deviations != nullptr) shape = broadcast(shape, deviations->sizes(), "std");
+  const auto numbers = [&](const Tensor* tensor, const char* what) -> const double* {
+    if (tensor == nullptr) return nullptr;
+    require_floating(*tensor, what);
+    StridedView view(*tensor);
+    view.expand(shape);
+    std::byte* data = context.scratch(static_cast<size_t>(product(shape)) * sizeof(double));
+    copy_view(context, StridedView(data, DType::kFloat64, shape), view);
+    return reinterpret_cast<const double*>(data);
+  };
+  const double *centre = numbers(means, "mean"), *spread = numbers(deviations, "std");
+  for (int64_t i = 0; spread != nullptr && i < product(shape); ++i) {
+    if (!(spread[i] >= 0)) fail_execution("std: expected at least 0, got ", spread[i]);
+  }
+  if (!(deviation >= 0)) fail_execution("std: expected at least 0, got ", deviation);
+  require_floating(out, "out");
+  context.resize(out, shape);
+  Normal normal(context.random());
+  fill_random<double>(context, out, [&] {
+    const double by = spread == nullptr ? deviation : *spread++;
+    return (centre == nullptr ? mean : *centre++) + by * normal();
+  });
+}
+void normal_tensor_tensor_out(OpContext& context, const Tensor& mean, const Tensor& std, Ignored, Tensor& out) {
+  normal_elements(context, &mean, 0, &std, 1, out);
+}
+void normal_tensor_float_out(OpContext& context, const Tensor& mean, double std, Ignored, Tensor& out) {
+  normal_elements(context, &mean, 0, nullptr, std, out);
+}
+void normal_float_tensor_out(OpContext& context, double mean, const Tensor& std, Ignored, Tensor& out) {
+  normal_elements(context, nullptr, mean, &std, 1, out);
+}
+
+void exponential_out(OpContext& context, const Tensor& self, double rate, Ignored, Tensor& out) {
+  if (!(rate > 0)) fail_execution("lambd: expected more than 0, got ", rate);
+  require_floating(out, "out");
+  context.resize(out, self.sizes());
+  Generator& generator = context.random();
+  fill_random<double>(context, out, [&] { return -std::log1p(-uniform(generator, 53)) / rate; });
+}
+
+void poisson_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
+  require_floating(self, "self");
+  require_dtype(out, self.dtype, "out");
+  const auto* rates = row_major_as<double>(context, self);
+  for (int64_t i = 0; i < self.numel(); ++i) {
+    if (!(rates[i] >= 0 && std::isfinite(rates[i]))) fail_execution("self: expected at least 0, got ", rates[i]);
+  }
+  context.resize(out, self.sizes());
+  Generator& generator = context.random();
+  fill_random<double>(context, out, [&] {
+    const double rate = *rates++;
+    return rate == 0 ? 0 : static_cast<double>(std::poisson_distribution<int64_t>(rate)(generator));
+  });
+}
+
+// Draws classes by weight from each row. Without replacement, an exponential clock runs for each class, and those that
+// ring first are taken.
+void multinomial_out(OpContext& context, const Tensor& self, int64_t samples, bool replacement, Ignored, Tensor& out) {
+  require_floating(self, "self");
+  require_dtype(out, DType::kInt64, "out");
+  if (self.rank != 1 && self.rank != 2) fail_execution("self: expected rank 1 or 2, got shape ", self.sizes());
+  const int64_t classes = self.size(self.rank - 1u), rows = self.rank == 1 ? 1 : self.size(0);
+  if (samples < 1) fail_execution("num_samples: expected at least 1, got ", samples);
+  if (!replacement && samples > classes) {
+    fail_execution("num_samples: cannot draw ", samples, " of ", classes, " classes without replacement");
+  }
+  const auto* weights = row_major_as<double>(context, self);
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t possible = 0;
+    for (int64_t c = 0; c < classes; ++c) {
+      const double weight = weights[r * classes + c];
+      if (!(weight >= 0 && std::isfinite(weight))) fail_execution("self: expected finite weights, got ", weight);
+      possible += weight > 0;
+    }
+    if (possible == 0 || (!replacement && possible < samples)) {
+      fail_execution("self: ", possible, " classes of row ", r, " have a weight, too few for ", samples, " samples");
+    }
+  }
+  Shape shape(self.sizes());
+  shape[shape.rank - 1] = samples;
+  context.resize(out, shape);
+  Generator& generator = context.random();
+  RowMajorOut result(context, out);
+  std::vector<double> numbers(static_cast<size_t>(classes));
+  std::vector<int64_t> order(static_cast<size_t>(classes));
+  for (int64_t r = 0; r < rows; ++r) {
+    const double* row = weights + r * classes;
+    int64_t* to = result.as<int64_t>() + r * samples;
+    if (replacement) {
+      std::partial_sum(row, row + classes, numbers.begin());
+      for (int64_t i = 0; i < samples; ++i) {
+        const double at = uniform(generator, 53) * numbers.back();
+        to[i] = std::upper_bound(numbers.begin(), numbers.end(), at) - numbers.begin();
+      }
+      continue;
+    }
+    for (int64_t c = 0; c < classes; ++c) {
+      numbers[static_cast<size_t>(c)] = -std::log1p(-uniform(generator, 53)) / row[c];  // infinite for weight 0
+    }
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::partial_sort(order.begin(), order.begin() + samples, order.end(), [&](int64_t a, int64_t b) {
+      return numbers[static_cast<size_t>(a)] < numbers[static_cast<size_t>(b)];
+    });
+    std::copy_n(order.begin(), samples, to);
+  }
+  result.commit();
 }
 
 template <class T>
@@ -236,6 +385,18 @@ void register_random(OperatorTable& table) {
   table.add<randperm_out>("aten::randperm.out");
   table.add<bernoulli_out>("aten::bernoulli.out");
   table.add<bernoulli_float_out>("aten::bernoulli.float_out");
+  table.add<bernoulli_tensor_out>("aten::bernoulli.Tensor_out");
+  table.add<normal_tensor_tensor_out>("aten::normal.Tensor_Tensor_out");
+  table.add<normal_tensor_float_out>("aten::normal.Tensor_float_out");
+  table.add<normal_float_tensor_out>("aten::normal.float_Tensor_out");
+  table.add<exponential_out>("aten::exponential.out");
+  table.add<poisson_out>("aten::poisson.out");
+  table.add<multinomial_out>("aten::multinomial.out");
+  table.add<randint_generator_out>("aten::randint.generator_out");
+  table.add<randint_low_generator_out>("aten::randint.low_generator_out");
+  table.add<randint_like_out>("aten::randint_like.out");
+  table.add<randint_like_low_out>("aten::randint_like.low_dtype_out");
+  table.add<randperm_generator_out>("aten::randperm.generator_out");
   table.add<native_dropout_out>("aten::native_dropout.out");
 }
 

@@ -246,9 +246,30 @@ void diag_embed_out(OpContext& context, const Tensor& self, int64_t offset, int6
   copy_view(context, diagonal, StridedView(self));
 }
 
+// An image [channels, height, width] as square tiles, row by row.
+void tile_crop_out(OpContext& context, const Tensor& input, int64_t tile_size, Tensor& out) {
+  require_dtype(out, input.dtype, "out");
+  require_rank(input, 3, "input");
+  const int64_t channels = input.size(0), height = input.size(1), width = input.size(2);
+  if (tile_size <= 0 || height % tile_size != 0 || width % tile_size != 0) {
+    fail_execution("tile_size: ", tile_size, " does not divide the height and width of ", input.sizes());
+  }
+  const int64_t down = height / tile_size, across = width / tile_size;
+  context.resize(out, {down * across, channels, tile_size, tile_size});
+  StridedView in(input);
+  const int64_t row = in.stride(1), column = in.stride(2);
+  in.size_array = {down, across, channels, tile_size, tile_size};
+  in.stride_array = {row * tile_size, column * tile_size, in.stride(0), row, column};
+  in.rank = 5;
+  RowMajorOut result(context, out);
+  copy_view(context, StridedView(result.data(), out.dtype, in.sizes()), in);
+  result.commit();
+}
+
 }  // namespace
 
 void register_rearrange(OperatorTable& table) {
+  table.add<tile_crop_out>("preprocess::tile_crop.out");
   table.add<flip_out>("aten::flip.out");
   table.add<rot90_out>("aten::rot90.out");
   table.add<roll_out>("aten::roll.out");

@@ -89,6 +89,25 @@ void mean_out(OpContext& context, const Tensor& self, const OptionalDims& dims, 
   if (is_complex(out.dtype)) return run_complex(context, Reduce::kMean, self, mask, keepdim, out);
   run(context, Reduce::kMean, {}, self, mask, keepdim, out);
 }
+// The mean of what is a number.
+void nanmean_out(OpContext& context, const Tensor& self, const OptionalDims& dims, bool keepdim,
+                 std::optional<DType> dtype, Tensor& out) {
+  require_floating(self.dtype, "self");
+  require_same_dtype(out, dtype.value_or(self.dtype), "out");
+  const uint32_t mask = reduced_mask(dims, self.rank);
+  Tensor is_number = scratch_tensor(context, DType::kBool, self.sizes());
+  run_loop(context, loop_for(kernels::Comparison::kEq, self.dtype), {}, {self, self}, is_number);
+  const Shape shape = reduced_shape(self, mask, keepdim);
+  const DType common = out.dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  Tensor count = scratch_tensor(context, common, shape), sum = scratch_tensor(context, common, shape);
+  Tensor kept = scratch_tensor(context, common, self.sizes());
+  run_loop(context, kernels::where_loop(common), {}, {is_number, self, Number(0.0, common)}, kept);
+  run(context, Reduce::kSum, {}, kept, mask, keepdim, sum);
+  run_loop(context, kernels::where_loop(common), {}, {is_number, Number(1.0, common), Number(0.0, common)}, kept);
+  run(context, Reduce::kSum, {}, kept, mask, keepdim, count);
+  run_loop(context, loop_for(kernels::Binary::kDiv, common), {}, {sum, count}, out);
+}
+
 void mean_dtype_out(OpContext& context, const Tensor& self, std::optional<DType> dtype, Tensor& out) {
   mean_out(context, self, std::nullopt, false, dtype, out);
 }
@@ -126,6 +145,12 @@ void aminmax_out(OpContext& context, const Tensor& self, std::optional<int64_t> 
   require_same_dtype(high, self.dtype, "max");
   extreme_out<Reduce::kMin>(context, self, dims, keepdim, low);
   extreme_out<Reduce::kMax>(context, self, dims, keepdim, high);
+}
+void aminmax_all_out(OpContext& context, const Tensor& self, Tensor& low, Tensor& high) {
+  aminmax_out(context, self, std::nullopt, false, low, high);
+}
+void aminmax_dim_out(OpContext& context, const Tensor& self, int64_t dim, bool keepdim, Tensor& low, Tensor& high) {
+  aminmax_out(context, self, dim, keepdim, low, high);
 }
 
 // any and all: uint8 for uint8, else bool.
@@ -173,6 +198,9 @@ void register_reduction(OperatorTable& table) {
   table.add<extreme_all_out<Reduce::kMax>>("aten::max.unary_out");
   table.add<extreme_all_out<Reduce::kMin>>("aten::min.unary_out");
   table.add<aminmax_out>("aten::aminmax.out");
+  table.add<aminmax_all_out>("aten::_aminmax.out");
+  table.add<aminmax_dim_out>("aten::_aminmax.dim_out");
+  table.add<nanmean_out>("aten::nanmean.out");
   table.add<test_all_out<Reduce::kAny>>("aten::any.all_out");
   table.add<test_dims_out<Reduce::kAny>>("aten::any.dims_out");
   table.add<test_out<Reduce::kAny>>("aten::any.out");

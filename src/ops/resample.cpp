@@ -45,6 +45,14 @@ Target target_of(const Tensor& input, OptionalSizes output_size, OptionalFactors
   return t;
 }
 
+Target target_of(const Tensor& input, Sizes output_size, std::optional<double> scale_height,
+                 std::optional<double> scale_width) {
+  Target target = target_of(input, OptionalSizes(output_size), std::nullopt);
+  target.scale_height = scale_height;
+  target.scale_width = scale_width;
+  return target;
+}
+
 kernels::ResizeShape resize_shape(const Tensor& input, const Target& t) {
   kernels::ResizeShape s;
   s.batch = static_cast<size_t>(input.size(0));
@@ -58,9 +66,7 @@ kernels::ResizeShape resize_shape(const Tensor& input, const Target& t) {
   return s;
 }
 
-void upsample_bilinear2d_vec_out(OpContext& context, const Tensor& input, OptionalSizes output_size, bool align_corners,
-                                 OptionalFactors scale_factors, Tensor& out) {
-  const Target target = target_of(input, output_size, scale_factors);
+void bilinear(OpContext& context, const Tensor& input, const Target& target, bool align_corners, Tensor& out) {
   require_dtype(out, input.dtype, "out");
   context.resize(out, {input.size(0), input.size(1), target.height, target.width});
   if (out.numel() == 0) return;
@@ -87,9 +93,16 @@ void upsample_bilinear2d_vec_out(OpContext& context, const Tensor& input, Option
   }
 }
 
-void upsample_nearest2d_vec_out(OpContext& context, const Tensor& input, OptionalSizes output_size,
-                                OptionalFactors scale_factors, Tensor& out) {
-  const Target target = target_of(input, output_size, scale_factors);
+void upsample_bilinear2d_vec_out(OpContext& context, const Tensor& input, OptionalSizes output_size, bool align_corners,
+                                 OptionalFactors scale_factors, Tensor& out) {
+  bilinear(context, input, target_of(input, output_size, scale_factors), align_corners, out);
+}
+void upsample_bilinear2d_out(OpContext& context, const Tensor& self, Sizes output_size, bool align_corners,
+                             std::optional<double> scales_h, std::optional<double> scales_w, Tensor& out) {
+  bilinear(context, self, target_of(self, output_size, scales_h, scales_w), align_corners, out);
+}
+
+void nearest(OpContext& context, const Tensor& input, const Target& target, Tensor& out) {
   require_dtype(out, input.dtype, "out");
   context.resize(out, {input.size(0), input.size(1), target.height, target.width});
   if (out.numel() == 0) return;
@@ -99,11 +112,18 @@ void upsample_nearest2d_vec_out(OpContext& context, const Tensor& input, Optiona
   result.commit();
 }
 
+void upsample_nearest2d_vec_out(OpContext& context, const Tensor& input, OptionalSizes output_size,
+                                OptionalFactors scale_factors, Tensor& out) {
+  nearest(context, input, target_of(input, output_size, scale_factors), out);
+}
+void upsample_nearest2d_out(OpContext& context, const Tensor& self, Sizes output_size, std::optional<double> scales_h,
+                            std::optional<double> scales_w, Tensor& out) {
+  nearest(context, self, target_of(self, output_size, scales_h, scales_w), out);
+}
+
 void upsample_bilinear2d_aa_out(OpContext& context, const Tensor& self, Sizes output_size, bool align_corners,
                                 std::optional<double> scales_h, std::optional<double> scales_w, Tensor& out) {
-  Target target = target_of(self, output_size, std::nullopt);
-  target.scale_height = scales_h;
-  target.scale_width = scales_w;
+  const Target target = target_of(self, output_size, scales_h, scales_w);
   require_dtype(out, self.dtype, "out");
   context.resize(out, {self.size(0), self.size(1), target.height, target.width});
   if (out.numel() == 0) return;
@@ -280,6 +300,8 @@ void grid_sampler_2d_out(OpContext& context, const Tensor& input, const Tensor& 
 }  // namespace
 
 void register_resample(OperatorTable& table) {
+  table.add<upsample_bilinear2d_out>("aten::upsample_bilinear2d.out");
+  table.add<upsample_nearest2d_out>("aten::upsample_nearest2d.out");
   table.add<upsample_bilinear2d_vec_out>("aten::upsample_bilinear2d.vec_out");
   table.add<upsample_nearest2d_vec_out>("aten::upsample_nearest2d.vec_out");
   table.add<upsample_bilinear2d_aa_out>("aten::_upsample_bilinear2d_aa.out");

@@ -204,6 +204,18 @@ void isin_tensor_scalar_out(OpContext& context, const Tensor& elements, const Sc
   is_floating(elements.dtype) || test_element.is_double() ? run.operator()<double>() : run.operator()<int64_t>();
 }
 
+void isin_scalar_tensor_out(OpContext& context, const Scalar& element, const Tensor& test_elements, bool, bool invert,
+                            Tensor& out) {
+  require_dtype(out, DType::kBool, "out");
+  with_real_type(test_elements.dtype, "test_elements", []<class T>() {});
+  context.resize(out, {});
+  const auto run = [&]<class T>() {
+    const T number = element.to<T>();
+    find_members(context, &number, row_major_as<T>(context, test_elements), test_elements.numel(), invert, out);
+  };
+  element.is_double() || is_floating(test_elements.dtype) ? run.operator()<double>() : run.operator()<int64_t>();
+}
+
 template <class T>
 void count_in_bins(OpContext& context, const Tensor& self, int64_t bins, T low, T high, Tensor& out) {
   const T* values = row_major_as<T>(context, self);
@@ -284,6 +296,7 @@ void register_search(OperatorTable& table) {
   table.add<bucketize_tensor_out>("aten::bucketize.Tensor_out");
   table.add<bucketize_scalar_out>("aten::bucketize.Scalar_out");
   table.add<isin_tensor_tensor_out>("aten::isin.Tensor_Tensor_out");
+  table.add<isin_scalar_tensor_out>("aten::isin.Scalar_Tensor_out");
   table.add<isin_tensor_scalar_out>("aten::isin.Tensor_Scalar_out");
   table.add<histc_out>("aten::histc.out");
   table.add<bincount_out>("aten::bincount.out");

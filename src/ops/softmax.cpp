@@ -2,6 +2,8 @@
 
 #include "kernels/softmax/softmax.h"
 
+#include <limits>
+
 #include "ops/families.h"
 #include "ops/memory_order.h"
 
@@ -37,11 +39,39 @@ void softmax_int_out(OpContext& context, const Tensor& self, int64_t dim, std::o
   run<kLogarithm>(context, self, dim, dtype.value_or(self.dtype), out);
 }
 
+// As softmax, but a line of minus infinities gives zeros.
+template <class T>
+void safe_softmax(OpContext& context, const Tensor& self, size_t along, Tensor& out) {
+  constexpr T kNever = -std::numeric_limits<T>::infinity();
+  const Tensor in = row_major(context, self, dtype_of<T>);
+  Tensor weights = scratch_tensor(context, dtype_of<T>, self.sizes());
+  const AroundDim view(in, along);
+  kernels::softmax(false, dtype_of<T>, in.data, weights.data, view.outer, view.size, view.inner);
+  for (size_t line = 0; line < view.outer * view.inner; ++line) {
+    const size_t start = line / view.inner * view.size * view.inner + line % view.inner;
+    size_t blank = 0;
+    while (blank < view.size && in.as<T>()[start + blank * view.inner] == kNever) ++blank;
+    if (blank != view.size) continue;
+    for (size_t i = 0; i < view.size; ++i) weights.as<T>()[start + i * view.inner] = 0;
+  }
+  copy_elements(context, weights, out);
+}
+
+void safe_softmax_out(OpContext& context, const Tensor& self, int64_t dim, std::optional<DType> dtype, Tensor& out) {
+  const DType result = dtype.value_or(self.dtype);
+  require_floating(result, "self");
+  require_same_dtype(out, result, "out");
+  const size_t along = normalize_dim(dim, self.rank);
+  context.resize(out, self.sizes());
+  (result == DType::kFloat64 ? &safe_softmax<double> : &safe_softmax<float>)(context, self, along, out);
+}
+
 }  // namespace
 
 void register_softmax(OperatorTable& table) {
   table.add<softmax_out<false>>("aten::_softmax.out");
   table.add<softmax_out<true>>("aten::_log_softmax.out");
+  table.add<safe_softmax_out>("aten::_safe_softmax.out");
   table.add<softmax_int_out<false>>("aten::softmax.int_out");
   table.add<softmax_int_out<true>>("aten::log_softmax.int_out");
 }

@@ -106,6 +106,22 @@ struct BesselI0 {
   }
 };
 
+// -x log x, the summand of an entropy.
+struct Entropy {
+  template <class T>
+  T operator()(T x, const LoopParams&) const {
+    return x != x ? x : x > 0 ? -x * std::log(x) : x == 0 ? T{0} : static_cast<T>(-INFINITY);
+  }
+};
+
+// The normal distribution's share below x.
+struct NormalShare {
+  template <class T>
+  T operator()(T x, const LoopParams&) const {
+    return static_cast<T>(std::erfc(-static_cast<double>(x) / std::sqrt(2.0)) / 2);
+  }
+};
+
 }  // namespace
 
 void register_special(OperatorTable& table) {
@@ -115,6 +131,8 @@ void register_special(OperatorTable& table) {
   table.add<function_out<LogGamma>>("aten::lgamma.out");
   table.add<function_out<Digamma>>("aten::digamma.out");
   table.add<function_out<ErfInverse>>("aten::erfinv.out");
+  table.add<function_out<Entropy>>("aten::special_entr.out");
+  table.add<function_out<NormalShare>>("aten::special_ndtr.out");
   table.add<function_out<BesselI0>>("aten::i0.out");
 }
 

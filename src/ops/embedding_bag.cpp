@@ -1,0 +1,146 @@
+// Sums, means or maxima over bags of a table's rows.
+
+#include <algorithm>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ops/families.h"
+#include "ops/strided_view.h"
+#include "ops/type_rules.h"
+
+namespace enr::ops {
+
+namespace {
+
+enum class BagMode : int64_t { kSum, kMean, kMax };
+
+struct Bags {
+  BagMode mode;
+  const int64_t* indices;
+  int64_t count;
+  const int64_t* offsets;
+  int64_t offset_count;
+  int64_t bags;
+  int64_t padding;  // a row that does not count; negative for none
+
+  int64_t begin(int64_t bag) const noexcept { return offsets[bag]; }
+  int64_t end(int64_t bag) const noexcept { return bag + 1 < offset_count ? offsets[bag + 1] : count; }
+};
+
+template <class T>
+void run(OpContext& context, const Bags& b, const Tensor& weight, const Tensor* scales, Tensor& out, int64_t* sizes,
+         int64_t* largest) {
+  const auto width = static_cast<size_t>(weight.size(1));
+  const T* table = row_major_as<T>(context, weight);
+  const T* factors = scales == nullptr ? nullptr : row_major_as<T>(context, *scales);
+  RowMajorOut result(context, out, dtype_of<T>);
+  T* to = result.template as<T>();
+  parallel_ranges(static_cast<size_t>(b.bags), 16, [&](size_t first, size_t last) {
+    for (size_t bag = first; bag < last; ++bag) {
+      T* sums = to + bag * width;
+      int64_t* chosen = largest == nullptr ? nullptr : largest + bag * width;
+      std::fill_n(sums, width, T{0});
+      if (chosen != nullptr) std::fill_n(chosen, width, 0);
+      int64_t members = 0;
+      for (int64_t i = b.begin(static_cast<int64_t>(bag)); i < b.end(static_cast<int64_t>(bag)); ++i) {
+        const int64_t index = b.indices[i];
+        if (index == b.padding) continue;
+        const T* row = table + static_cast<size_t>(index) * width;
+        if (b.mode == BagMode::kMax) {
+          for (size_t d = 0; d < width; ++d) {
+            if (members != 0 && !(row[d] > sums[d])) continue;
+            sums[d] = row[d];
+            chosen[d] = index;
+          }
+        } else {
+          const T factor = factors == nullptr ? T{1} : factors[i];
+          for (size_t d = 0; d < width; ++d) sums[d] += row[d] * factor;
+        }
+        ++members;
+      }
+      if (b.mode == BagMode::kMean && members > 1) {
+        for (size_t d = 0; d < width; ++d) sums[d] /= static_cast<T>(members);
+      }
+      if (sizes != nullptr) sizes[bag] = b.mode == BagMode::kSum ? 0 : members;
+    }
+  });
+  result.commit();
+}
+
+void write_numbers(OpContext& context, Tensor& out, const std::vector<int64_t>& numbers) {
+  RowMajorOut result(context, out, DType::kInt64);
+  std::copy(numbers.begin(), numbers.end(), result.as<int64_t>());
+  result.commit();
+}
+
+// The last three results are what eager's gradient needs; their sizes are those of eager on a CPU.
+void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                       int64_t mode, bool, const Tensor* per_sample_weights, bool include_last_offset,
+                       int64_t padding_idx, Tensor& out, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices) {
+  require_floating(weight.dtype, "weight");
+  require_rank(weight, 2, "weight");
+  require_rank(indices, 1, "indices");
+  require_rank(offsets, 1, "offsets");
+  require_index_dtype(indices, "indices");
+  require_index_dtype(offsets, "offsets");
+  require_same_dtype(out, weight.dtype, "out0");
+  if (mode < 0 || mode > 2) fail_execution("mode: expected 0 (sum), 1 (mean) or 2 (max), got ", mode);
+  if (per_sample_weights != nullptr) {
+    if (mode != 0) fail_execution("per_sample_weights: expected None unless bags are summed");
+    require_same_dtype(*per_sample_weights, weight.dtype, "per_sample_weights");
+    require_sizes(*per_sample_weights, indices.sizes(), "per_sample_weights");
+  }
+  Bags b{};
+  b.mode = static_cast<BagMode>(mode);
+  b.indices = row_major_as<int64_t>(context, indices);
+  b.count = indices.size(0);
+  b.offsets = row_major_as<int64_t>(context, offsets);
+  b.offset_count = offsets.size(0);
+  if (include_last_offset && b.offset_count == 0) fail_execution("offsets: expected at least one, got none");
+  b.bags = b.offset_count - (include_last_offset ? 1 : 0);
+  b.padding = padding_idx;
+  for (int64_t i = 0; i < b.offset_count; ++i) {
+    const int64_t least = i == 0 ? 0 : b.offsets[i - 1];
+    if (b.offsets[i] < least || b.offsets[i] > b.count || (i == 0 && b.offsets[0] != 0)) {
+      fail_execution("offsets: expected numbers that rise from 0 to at most ", b.count, ", got ", b.offsets[i], " at ",
+                     i);
+    }
+  }
+  for (int64_t i = 0; i < b.count; ++i) {
+    if (b.indices[i] >= 0 && b.indices[i] < weight.size(0)) continue;
+    fail_execution("indices: ", b.indices[i], " is out of range for ", weight.size(0), " rows of weight");
+  }
+
+  const bool is_sum = b.mode == BagMode::kSum, is_max = b.mode == BagMode::kMax;
+  const int64_t width = weight.size(1);
+  const bool is_listed = !is_sum || padding_idx >= 0 || weight.dtype == DType::kFloat64;
+  const int64_t listed = is_listed ? b.count : 0;
+  context.resize(out, {b.bags, width}, "out0");
+  context.resize(offset2bag, {listed}, "out1");
+  context.resize(bag_size, {b.bags}, "out2");
+  if (is_max) {
+    context.resize(max_indices, {b.bags, width}, "out3");
+  } else {
+    context.resize(max_indices, {b.bags}, "out3");
+  }
+  std::vector<int64_t> owners(static_cast<size_t>(listed)), sizes(static_cast<size_t>(b.bags)),
+      largest(static_cast<size_t>(max_indices.numel()));
+  for (int64_t bag = 0; bag < b.bags && listed != 0; ++bag) {
+    for (int64_t i = b.begin(bag); i < b.end(bag); ++i) owners[static_cast<size_t>(i)] = bag;
+  }
+  const auto reduce = weight.dtype == DType::kFloat64 ? &run<double> : &run<float>;
+  reduce(context, b, weight, per_sample_weights, out, sizes.data(), is_max ? largest.data() : nullptr);
+  if (!is_max && !is_sum) largest = sizes;
+  write_numbers(context, offset2bag, owners);
+  write_numbers(context, bag_size, sizes);
+  write_numbers(context, max_indices, largest);
+}
+
+}  // namespace
+
+void register_embedding_bag(OperatorTable& table) {
+  table.add<embedding_bag_out>("aten::_embedding_bag.out");
+  table.add<embedding_bag_out>("aten::_embedding_bag_forward_only.out");
+}
+
+}  // namespace enr::ops

@@ -1,0 +1,246 @@
+// Three-dimensional pooling: average, maximum with indices, adaptive.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ops/element.h"
+#include "ops/families.h"
+#include "ops/strided_view.h"
+#include "ops/type_rules.h"
+
+namespace enr::ops {
+
+namespace {
+
+using Triple = std::array<int64_t, 3>;
+
+Triple triple_of(Sizes list, const char* what) {
+  if (list.size() == 1) return {list[0], list[0], list[0]};
+  if (list.size() == 3) return {list[0], list[1], list[2]};
+  fail_execution(what, ": expected one or three numbers, got ", list);
+}
+
+// A range of input positions for each output position of one dim.
+struct Span {
+  int64_t begin, end;  // inside the input, `step` apart
+  int64_t step = 1;
+  int64_t padded_size = 0;  // with the padding that counts for an average
+};
+
+using Spans = std::array<std::vector<Span>, 3>;
+
+struct Volume {
+  Triple size;
+  int64_t planes;
+
+  explicit Volume(const Tensor& self) {
+    if (self.rank != 4 && self.rank != 5) fail_execution("self: expected rank 4 or 5, got shape ", self.sizes());
+    for (size_t d = 0; d < 3; ++d) size[d] = self.size(self.rank - 3u + d);
+    planes = product(self.sizes(), 0, self.rank - 3u);
+    for (size_t d = 0; d < 3; ++d) {
+      if (size[d] < 1) fail_execution("self: empty volume ", self.sizes());
+    }
+  }
+};
+
+Shape pooled_shape(const Tensor& self, const Spans& spans) {
+  Shape shape(self.sizes());
+  for (size_t d = 0; d < 3; ++d) shape[shape.rank - 3 + d] = static_cast<int64_t>(spans[d].size());
+  return shape;
+}
+
+// Output position i takes the input from floor(i in / out) to ceil((i + 1) in / out).
+Spans adaptive_spans(const Volume& volume, Sizes output_size) {
+  const Triple size = triple_of(output_size, "output_size");
+  Spans spans;
+  for (size_t d = 0; d < 3; ++d) {
+    if (size[d] < 0) fail_execution("output_size: expected at least 0, got ", output_size);
+    for (int64_t i = 0; i < size[d]; ++i) {
+      const int64_t begin = i * volume.size[d] / size[d];
+      const int64_t end = ((i + 1) * volume.size[d] + size[d] - 1) / size[d];
+      spans[d].push_back({begin, end, 1, end - begin});
+    }
+  }
+  return spans;
+}
+
+Spans window_spans(const Volume& volume, Sizes kernel_size, Sizes strides, Sizes paddings, Sizes dilations,
+                   bool ceil_mode) {
+  const Triple kernel = triple_of(kernel_size, "kernel_size");
+  const Triple stride = strides.empty() ? kernel : triple_of(strides, "stride");
+  const Triple padding = triple_of(paddings, "padding"), dilation = triple_of(dilations, "dilation");
+  Spans spans;
+  for (size_t d = 0; d < 3; ++d) {
+    constexpr int64_t kLimit = int64_t{1} << 31;
+    if (kernel[d] < 1 || kernel[d] > kLimit) fail_execution("kernel_size: expected at least 1, got ", kernel_size);
+    if (stride[d] < 1 || stride[d] > kLimit) fail_execution("stride: expected at least 1, got ", strides);
+    if (dilation[d] < 1 || dilation[d] > kLimit) fail_execution("dilation: expected at least 1, got ", dilations);
+    const int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
+    if (padding[d] < 0 || padding[d] * 2 > reach) {
+      fail_execution("padding: ", paddings, " must be at most half of kernel size ", kernel_size);
+    }
+    const int64_t size = volume.size[d], span = size + 2 * padding[d] - reach;
+    if (span < 0) {
+      fail_execution("self: padded size ", size + 2 * padding[d], " is smaller than the window's reach ", reach);
+    }
+    int64_t count = (span + (ceil_mode ? stride[d] - 1 : 0)) / stride[d] + 1;
+    // The last window must start inside the input or its left padding.
+    if (ceil_mode && (count - 1) * stride[d] >= size + padding[d]) --count;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t first = i * stride[d] - padding[d];
+      const int64_t skipped = first < 0 ? (-first + dilation[d] - 1) / dilation[d] * dilation[d] : 0;
+      const int64_t padded = std::min(first + reach, size + padding[d]) - first;
+      spans[d].push_back({first + skipped, std::min(first + reach, size), dilation[d], padded});
+    }
+  }
+  return spans;
+}
+
+// visit(output index, plane's input, the three spans) for every output of every plane.
+template <class T, class Visit>
+void for_each_window(const Volume& volume, const Spans& spans, const T* in, const Visit& visit) {
+  const auto [depth, height, width] = volume.size;
+  const size_t outputs = spans[0].size() * spans[1].size() * spans[2].size();
+  parallel_ranges(static_cast<size_t>(volume.planes), std::max<size_t>(1, 4096 / std::max<size_t>(1, outputs)),
+                  [&](size_t begin, size_t end) {
+                    for (size_t plane = begin; plane < end; ++plane) {
+                      const T* from = in + static_cast<int64_t>(plane) * depth * height * width;
+                      size_t index = plane * outputs;
+                      for (const Span& z : spans[0]) {
+                        for (const Span& y : spans[1]) {
+                          for (const Span& x : spans[2]) visit(index++, from, z, y, x);
+                        }
+                      }
+                    }
+                  });
+}
+
+// step(offset in the plane) for every position of a window.
+template <class Step>
+void for_each_position(const Volume& volume, const Span& z, const Span& y, const Span& x, const Step& step) {
+  for (int64_t i = z.begin; i < z.end; i += z.step) {
+    for (int64_t j = y.begin; j < y.end; j += y.step) {
+      for (int64_t k = x.begin; k < x.end; k += x.step) step((i * volume.size[1] + j) * volume.size[2] + k);
+    }
+  }
+}
+
+enum class Divisor { kPadded, kInside, kGiven };
+
+template <class T>
+void average(OpContext& context, const Volume& volume, const Spans& spans, const Tensor& self, Divisor divisor,
+             int64_t given, Tensor& out) {
+  RowMajorOut result(context, out, dtype_of<T>);
+  T* to = result.template as<T>();
+  for_each_window(volume, spans, row_major_as<T>(context, self),
+                  [&](size_t index, const T* from, const Span& z, const Span& y, const Span& x) {
+                    T sum = 0;
+                    int64_t inside = 0;
+                    for_each_position(volume, z, y, x, [&](int64_t offset) {
+                      sum += from[offset];
+                      ++inside;
+                    });
+                    const int64_t count = divisor == Divisor::kGiven    ? given
+                                          : divisor == Divisor::kInside ? std::max<int64_t>(inside, 1)
+                                                                        : z.padded_size * y.padded_size * x.padded_size;
+                    to[index] = sum / static_cast<T>(count);
+                  });
+  result.commit();
+}
+
+void average(OpContext& context, const Volume& volume, const Spans& spans, const Tensor& self, Divisor divisor,
+             int64_t given, Tensor& out) {
+  require_same_dtype(out, self.dtype, "out");
+  if (self.dtype != DType::kInt64) require_floating(self.dtype, "self");
+  context.resize(out, pooled_shape(self, spans));
+  const auto run = self.dtype == DType::kFloat64 ? &average<double>
+                   : self.dtype == DType::kInt64 ? &average<int64_t>
+                                                 : &average<float>;
+  run(context, volume, spans, self, divisor, given, out);
+}
+
+void avg_pool3d_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
+                    bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
+  if (divisor_override && *divisor_override == 0) fail_execution("divisor_override: must not be 0");
+  const Volume volume(self);
+  const int64_t one = 1;
+  const Spans spans = window_spans(volume, kernel_size, stride, padding, Sizes(&one, 1), ceil_mode);
+  average(context, volume, spans, self,
+          divisor_override    ? Divisor::kGiven
+          : count_include_pad ? Divisor::kPadded
+                              : Divisor::kInside,
+          divisor_override.value_or(1), out);
+}
+
+void adaptive_avg_pool3d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out) {
+  const Volume volume(self);
+  average(context, volume, adaptive_spans(volume, output_size), self, Divisor::kPadded, 1, out);
+}
+
+// The first largest element, or the last NaN.
+template <class T>
+void maximum(OpContext& context, const Volume& volume, const Spans& spans, const Tensor& self, Tensor& out,
+             Tensor& indices) {
+  RowMajorOut result(context, out, dtype_of<T>), index(context, indices);
+  T* to = result.template as<T>();
+  auto* to_index = index.as<int64_t>();
+  for_each_window(volume, spans, row_major_as<T>(context, self),
+                  [&](size_t position, const T* from, const Span& z, const Span& y, const Span& x) {
+                    int64_t best = -1;
+                    for_each_position(volume, z, y, x, [&](int64_t offset) {
+                      const T value = from[offset];
+                      if (best < 0 || value > from[best] || value != value) best = offset;
+                    });
+                    to[position] = from[best];
+                    to_index[position] = best;
+                  });
+  result.commit();
+  index.commit();
+}
+
+void maximum(OpContext& context, const Volume& volume, const Spans& spans, const Tensor& self, Tensor& out,
+             Tensor& indices) {
+  require_same_dtype(out, self.dtype, "out");
+  require_same_dtype(indices, DType::kInt64, "indices");
+  if (is_bool(self.dtype)) fail_execution("self: dtype bool cannot be pooled");
+  require_real(self.dtype, "self");
+  for (size_t d = 0; d < 3; ++d) {
+    for (const Span& span : spans[d]) {
+      if (span.begin >= span.end) fail_execution("padding: a window lies outside of self ", self.sizes());
+    }
+  }
+  const Shape shape = pooled_shape(self, spans);
+  context.resize(out, shape);
+  context.resize(indices, shape, "indices");
+  const auto run = self.dtype == DType::kFloat64  ? &maximum<double>
+                   : is_floating(self.dtype)      ? &maximum<float>
+                   : self.dtype == DType::kUInt64 ? &maximum<uint64_t>
+                                                  : &maximum<int64_t>;
+  run(context, volume, spans, self, out, indices);
+}
+
+void max_pool3d_with_indices_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
+                                 Sizes dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
+  const Volume volume(self);
+  maximum(context, volume, window_spans(volume, kernel_size, stride, padding, dilation, ceil_mode), self, out, indices);
+}
+
+void adaptive_max_pool3d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out, Tensor& indices) {
+  const Volume volume(self);
+  maximum(context, volume, adaptive_spans(volume, output_size), self, out, indices);
+}
+
+}  // namespace
+
+void register_pooling_3d(OperatorTable& table) {
+  table.add<avg_pool3d_out>("aten::avg_pool3d.out");
+  table.add<adaptive_avg_pool3d_out>("aten::_adaptive_avg_pool3d.out");
+  table.add<adaptive_avg_pool3d_out>("aten::adaptive_avg_pool3d.out");
+  table.add<max_pool3d_with_indices_out>("aten::max_pool3d_with_indices.out");
+  table.add<adaptive_max_pool3d_out>("aten::adaptive_max_pool3d.out");
+}
+
+}  // namespace enr::ops
