@@ -27,6 +27,12 @@ void plain(OpContext& context, const Tensor& self, Tensor& out) {
   run_floating(context, op, self, {}, out);
 }
 
+void silu_out(OpContext& context, const Tensor& self, Tensor& out) {
+  if (!is_complex(self.dtype)) return plain<Unary::kSilu>(context, self, out);
+  require_castable(self.dtype, out);
+  run_loop(context, loop_for(Unary::kSilu, self.dtype), {}, {self}, out);
+}
+
 void relu_out(OpContext& context, const Tensor& self, Tensor& out) {
   require_not_bool(self.dtype, "self");
   require_real(self.dtype, "self");
@@ -194,7 +200,7 @@ void register_activation(OperatorTable& table) {
   table.add<selu_out>("aten::selu.out");
   table.add<gelu_out>("aten::gelu.out");
   table.add<glu_out>("aten::glu.out");
-  table.add<plain<Unary::kSilu>>("aten::silu.out");
+  table.add<silu_out>("aten::silu.out");
   table.add<plain<Unary::kMish>>("aten::mish.out");
   table.add<plain<Unary::kHardSwish>>("aten::hardswish.out");
   table.add<plain<Unary::kHardSigmoid>>("aten::hardsigmoid.out");

@@ -200,19 +200,39 @@ void heaviside_out(OpContext& context, const Tensor& self, const Tensor& values,
            {self, values}, out);
 }
 
-// Leaves room for nothing else between two float64 or float32 numbers; the half kinds have no such loop, as in eager.
+// The neighbour of x in the direction of y.
 struct NextAfter {
   template <class T>
   T operator()(T x, T y, const LoopParams&) const {
     return std::nextafter(x, y);
   }
 };
+
+// The same among the numbers of a 16-bit kind, which the loop sees as float.
+template <class H>
+struct NextAfterHalf {
+  template <class T>
+  T operator()(T x, T y, const LoopParams&) const {
+    if (!(x < y || x > y)) return y;  // equal, or a NaN
+    H number(static_cast<float>(x));
+    constexpr uint16_t kSign = 0x8000;
+    if (x == 0) {
+      number.bits = static_cast<uint16_t>(1 | (y < 0 ? kSign : 0));
+    } else {
+      number.bits = static_cast<uint16_t>(number.bits + ((x < y) == (x > 0) ? 1 : -1));
+    }
+    return static_cast<T>(static_cast<float>(number));
+  }
+};
+
 void nextafter_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
   const DType common = result_type(self, other);
   require_floating(common, "self");
-  if (is_half_kind(common)) fail_execution("self: expected float32 or float64, got ", dtype_name(common));
   require_castable(common, out);
-  run_loop(context, scalar_binary_loop<NextAfter>(common), {}, {self, other}, out);
+  const Loop loop = common == DType::kFloat16    ? scalar_binary_loop<NextAfterHalf<Half>>(common)
+                    : common == DType::kBFloat16 ? scalar_binary_loop<NextAfterHalf<BFloat16>>(common)
+                                                 : scalar_binary_loop<NextAfter>(common);
+  run_loop(context, loop, {}, {self, other}, out);
 }
 
 uint64_t magnitude(int64_t x) noexcept { return x < 0 ? 0 - static_cast<uint64_t>(x) : static_cast<uint64_t>(x); }

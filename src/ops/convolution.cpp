@@ -2,6 +2,7 @@
 // the NHWC kernels; a third spatial dim is a sum of two-dimensional convolutions.
 
 #include <algorithm>
+#include <complex>
 #include <string>
 
 #include "kernels/conv/conv.h"
@@ -200,9 +201,9 @@ class Filters {
   std::byte* workspace_ = nullptr;
 };
 
-// Whether the tensor's memory is [N, H, W, C] already.
-bool is_channels_last(const Tensor& t) {
-  if (t.rank != 4 || t.dtype != DType::kFloat32) return false;
+// Whether the memory of an image batch is [N, H, W, C] already. Four dims may also be those of one volume.
+bool is_channels_last(const ConvolutionArguments& a, const Tensor& t) {
+  if (a.spatial != 2 || t.rank != 4 || t.dtype != DType::kFloat32) return false;
   int64_t expected = 1;
   for (const size_t d : {size_t{1}, size_t{3}, size_t{2}, size_t{0}}) {
     if (t.size(d) != 1 && t.stride(d) != expected) return false;
@@ -213,7 +214,7 @@ bool is_channels_last(const Tensor& t) {
 
 // The input as [D][N, H, W, C]: for each step in depth a whole NHWC batch.
 const float* depth_planes(OpContext& context, const ConvolutionArguments& a, const Tensor& input) {
-  if (is_channels_last(input) && !input.is_contiguous()) return input.as<float>();
+  if (is_channels_last(a, input) && !input.is_contiguous()) return input.as<float>();
   const float* data = row_major_as<float>(context, input);
   const size_t pixels = count(a.input[1] * a.input[2]);
   const size_t channels = count(a.input_channels);
@@ -284,7 +285,7 @@ void convolve_float(OpContext& context, const ConvolutionArguments& a, const Ten
   // Packed biases would be added once for each plane of the filter.
   Filters filters(context, a, route_of(a), weight, is_flat ? bias : nullptr);
   const float* planes = depth_planes(context, a, input);
-  const bool direct = is_channels_last(out) && !overlaps(out, input);
+  const bool direct = is_channels_last(a, out) && !overlaps(out, input);
   float* results = direct ? out.as<float>() : context.scratch_of<float>(count(out.numel()));
   if (is_flat) {
     filters.run(0, planes, results, false);
@@ -371,6 +372,9 @@ void convolution_out(OpContext& context, const Tensor& input, const Tensor& weig
       return convolve_float(context, args, input, weight, bias, out);
     case DType::kFloat64:
       return convolve_plain<double>(context, args, input, weight, bias, out);
+    case DType::kComplex64:
+    case DType::kComplex128:
+      return convolve_plain<std::complex<double>>(context, args, input, weight, bias, out);
     default:
       return convolve_plain<int64_t>(context, args, input, weight, bias, out);
   }

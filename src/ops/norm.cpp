@@ -27,12 +27,13 @@ struct Parameter {
   Tensor tensor;
   const void* data = nullptr;
 
-  Parameter(OpContext& context, const Tensor* given, Sizes expected, DType dtype, const char* what) {
+  Parameter(OpContext& context, const Tensor* given, Sizes expected, DType dtype, const char* what,
+            bool only_floating = true) {
     if (given == nullptr) return;
     if (!std::equal(given->sizes().begin(), given->sizes().end(), expected.begin(), expected.end())) {
       fail_execution(what, ": expected shape ", expected, ", got ", given->sizes());
     }
-    require_floating(given->dtype, what);
+    only_floating ? require_floating(given->dtype, what) : require_real(given->dtype, what);
     tensor = row_major(context, *given, dtype);
     data = tensor.data;
   }
@@ -91,7 +92,7 @@ void rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shap
   const DType dtype = parameter_dtype(input, weight, nullptr);
   require_castable(dtype, out);
   const Rows view(input, normalized_shape);
-  const Parameter gamma(context, weight, normalized_shape, dtype, "weight");
+  const Parameter gamma(context, weight, normalized_shape, dtype, "weight", /*only_floating=*/false);
   context.resize(out, input.sizes());
   const Tensor in = row_major(context, input, dtype);
   DenseResult result(context, out, dtype);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include "base/thread_pool.h"
 #include "kernels/resize/resize.h"
@@ -74,7 +75,11 @@ void bilinear(OpContext& context, const Tensor& input, const Target& target, boo
   const auto run = [&]<class T>() {
     const auto* from = reinterpret_cast<const T*>(row_major(context, input));
     RowMajorOut result(context, out);
-    kernels::resize_bilinear_nchw<T>(shape, align_corners, from, result.as<T>());
+    if constexpr (std::is_same_v<T, uint8_t>) {
+      kernels::resize_bilinear_bytes_nchw(shape, align_corners, from, result.as<T>());
+    } else {
+      kernels::resize_bilinear_nchw<T>(shape, align_corners, from, result.as<T>());
+    }
     result.commit();
   };
   switch (input.dtype) {
@@ -132,7 +137,11 @@ void upsample_bilinear2d_aa_out(OpContext& context, const Tensor& self, Sizes ou
   const auto run = [&]<class T>() {
     const T* from = row_major_as<T>(context, self);
     RowMajorOut result(context, out, dtype_of<T>);
-    kernels::resize_bilinear_antialias_nchw<T>(shape, align_corners, from, result.template as<T>());
+    if constexpr (std::is_same_v<T, uint8_t>) {
+      kernels::resize_bilinear_antialias_bytes_nchw(shape, align_corners, from, result.template as<T>());
+    } else {
+      kernels::resize_bilinear_antialias_nchw<T>(shape, align_corners, from, result.template as<T>());
+    }
     result.commit();
   };
   switch (self.dtype) {

@@ -95,9 +95,9 @@ const int64_t* checked_sorter(OpContext& context, const Tensor* sorter) {
 void search_tensor(OpContext& context, const Tensor& sequence, const Tensor& self, const SearchOptions& options,
                    const Tensor* sorter, const char* what, Tensor& out) {
   require_dtype(out, options.out_int32 ? DType::kInt32 : DType::kInt64, "out");
-  require_dtype(self, sequence.dtype, "self");
   require_sequence(sequence, self, sorter, what);
   with_real_type(self.dtype, "self", []<class T>() {});
+  with_real_type(sequence.dtype, what, []<class T>() {});
   const int64_t* order = checked_sorter(context, sorter);
   context.resize(out, self.sizes());
   if (out.numel() == 0) return;
@@ -107,10 +107,14 @@ void search_tensor(OpContext& context, const Tensor& sequence, const Tensor& sel
                                  sequence.rank == 1};
     search(context, sequences, row_major_as<T>(context, self), line_length, options, out);
   };
-  if (is_floating(self.dtype)) {
-    self.dtype == DType::kFloat64 ? run.operator()<double>() : run.operator()<float>();
+  if (self.dtype == sequence.dtype && self.dtype != DType::kFloat64 && is_floating(self.dtype)) {
+    run.operator()<float>();
+  } else if (is_floating(self.dtype) || is_floating(sequence.dtype)) {
+    run.operator()<double>();
+  } else if (self.dtype == DType::kUInt64 && sequence.dtype == DType::kUInt64) {
+    run.operator()<uint64_t>();
   } else {
-    self.dtype == DType::kUInt64 ? run.operator()<uint64_t>() : run.operator()<int64_t>();
+    run.operator()<int64_t>();
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <complex>
+#include <numbers>
 
 #include "base/dtype.h"
 
@@ -63,10 +64,58 @@ LoopFn unary_fn(Unary op) noexcept {
       return run_unary<C, C, [](C x) { return multiply(x, x); }>;
     case Unary::kReciprocal:
       return run_unary<C, C, [](C x) { return divide(C(1), x); }>;
+    case Unary::kRsqrt:
+      return run_unary<C, C, [](C x) { return divide(C(1), std::sqrt(x)); }>;
+    case Unary::kSigmoid:
+      return run_unary<C, C, [](C x) { return divide(C(1), C(1) + std::exp(-x)); }>;
+    case Unary::kSilu:
+      return run_unary<C, C, [](C x) { return divide(x, C(1) + std::exp(-x)); }>;
+    case Unary::kExp2:
+      return run_unary<C, C, [](C x) { return std::exp(x * std::numbers::ln2_v<T>); }>;
+    case Unary::kExpm1:
+      return run_unary<C, C, [](C x) {
+        const T sine = std::sin(x.imag() / 2);  // exp(a) cos(b) - 1 = expm1(a) cos(b) - 2 sin(b / 2)^2
+        return C(std::expm1(x.real()) * std::cos(x.imag()) - 2 * sine * sine, std::exp(x.real()) * std::sin(x.imag()));
+      }>;
+    case Unary::kLog1p:
+      return run_unary<C, C, [](C x) {
+        const T square = x.real() * (2 + x.real()) + x.imag() * x.imag();  // |1 + x|^2 - 1
+        return C(std::log1p(square) / 2, std::atan2(x.imag(), 1 + x.real()));
+      }>;
+    case Unary::kLog2:
+      return run_unary<C, C, [](C x) { return std::log(x) * std::numbers::log2e_v<T>; }>;
     case Unary::kExp:
       return run_unary<C, C, [](C x) { return std::exp(x); }>;
+    case Unary::kLog:
+      return run_unary<C, C, [](C x) { return std::log(x); }>;
+    case Unary::kLog10:
+      return run_unary<C, C, [](C x) { return std::log10(x); }>;
     case Unary::kSqrt:
       return run_unary<C, C, [](C x) { return std::sqrt(x); }>;
+    case Unary::kSin:
+      return run_unary<C, C, [](C x) { return std::sin(x); }>;
+    case Unary::kCos:
+      return run_unary<C, C, [](C x) { return std::cos(x); }>;
+    case Unary::kTan:
+      return run_unary<C, C, [](C x) { return std::tan(x); }>;
+    case Unary::kAsin:
+      return run_unary<C, C, [](C x) { return std::asin(x); }>;
+    case Unary::kAcos:
+      return run_unary<C, C, [](C x) { return std::acos(x); }>;
+    case Unary::kAtan:
+      return run_unary<C, C, [](C x) { return std::atan(x); }>;
+    case Unary::kSinh:
+      return run_unary<C, C, [](C x) { return std::sinh(x); }>;
+    case Unary::kCosh:
+      return run_unary<C, C, [](C x) { return std::cosh(x); }>;
+    case Unary::kTanh:
+      return run_unary<C, C, [](C x) { return std::tanh(x); }>;
+    case Unary::kAsinh:
+      return run_unary<C, C, [](C x) { return std::asinh(x); }>;
+    case Unary::kAcosh:
+      return run_unary<C, C, [](C x) { return std::acosh(x); }>;
+    case Unary::kAtanh:
+      return run_unary<C, C, [](C x) { return std::atanh(x); }>;
     case Unary::kAbs:
       return run_unary<T, C, [](C x) { return std::hypot(x.real(), x.imag()); }>;
     default:

@@ -1,13 +1,13 @@
 #pragma once
 
-// Elementwise loops on complex64 and complex128: the arithmetic that Fourier transforms need around them.
+// Elementwise loops on complex64 and complex128.
 
 #include "kernels/binary/binary.h"
 #include "kernels/unary/unary.h"
 
 namespace enr::kernels {
 
-// Neg, Square, Reciprocal, Exp, Sqrt; Abs gives the real dtype.
+// Arithmetic, exponential and trigonometric functions; Abs gives the real dtype.
 Loop complex_unary_loop(Unary op, DType dtype) noexcept;
 
 // The conjugate.

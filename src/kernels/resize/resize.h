@@ -3,6 +3,7 @@
 // Image resizing. Large images use the thread pool; input and output must not overlap.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace enr::kernels {
@@ -22,7 +23,7 @@ struct ResizeShape {
 // NHWC float32 with half-pixel centres, or the corners' centres aligned.
 void resize_bilinear_nhwc(const ResizeShape& shape, bool align_corners, const float* input, float* output) noexcept;
 
-// NCHW contiguous planes, as eager's upsample_bilinear2d. T: float, double, Half, BFloat16, uint8_t.
+// NCHW contiguous planes, as eager's upsample_bilinear2d. T: float, double, Half, BFloat16.
 template <class T>
 void resize_bilinear_nchw(const ResizeShape& shape, bool align_corners, const T* input, T* output) noexcept;
 
@@ -30,9 +31,13 @@ void resize_bilinear_nchw(const ResizeShape& shape, bool align_corners, const T*
 void resize_nearest_nchw(const ResizeShape& shape, const void* input, void* output, size_t element_size) noexcept;
 void resize_nearest_nhwc(const ResizeShape& shape, const void* input, void* output, size_t element_size) noexcept;
 
-// As eager's _upsample_bilinear2d_aa (antialiased when it shrinks). T: float, double, uint8_t. Allocates its tables, so
-// it may throw std::bad_alloc.
+// As eager's _upsample_bilinear2d_aa (antialiased when it shrinks). T: float, double. Allocates its tables, so it may
+// throw std::bad_alloc.
 template <class T>
 void resize_bilinear_antialias_nchw(const ResizeShape& shape, bool align_corners, const T* input, T* output);
+// Both for bytes; they allocate too.
+void resize_bilinear_bytes_nchw(const ResizeShape& shape, bool align_corners, const uint8_t* input, uint8_t* output);
+void resize_bilinear_antialias_bytes_nchw(const ResizeShape& shape, bool align_corners, const uint8_t* input,
+                                          uint8_t* output);
 
 }  // namespace enr::kernels

@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 #include <type_traits>
 
 #include "base/half.h"
@@ -13,15 +12,6 @@ namespace {
 
 template <class T>
 using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
-template <class T>
-T from_real(Real<T> value) noexcept {
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(std::nearbyint(value));
-  } else {
-    return T(value);
-  }
-}
 
 template <class T>
 void bilinear_plane(const ResizeShape& s, const LinearAxis<Real<T>>& rows, size_t column_begin,
@@ -38,7 +28,7 @@ void bilinear_plane(const ResizeShape& s, const LinearAxis<Real<T>>& rows, size_
       const Real<T> upper = left * static_cast<Real<T>>(top[x.low]) + x.weight * static_cast<Real<T>>(top[x.high]);
       const Real<T> lower =
           left * static_cast<Real<T>>(bottom[x.low]) + x.weight * static_cast<Real<T>>(bottom[x.high]);
-      out[i] = from_real<T>((Real<T>{1} - y.weight) * upper + y.weight * lower);
+      out[i] = T((Real<T>{1} - y.weight) * upper + y.weight * lower);
     }
   }
 }
@@ -146,6 +136,5 @@ template void resize_bilinear_nchw(const ResizeShape&, bool, const float*, float
 template void resize_bilinear_nchw(const ResizeShape&, bool, const double*, double*) noexcept;
 template void resize_bilinear_nchw(const ResizeShape&, bool, const Half*, Half*) noexcept;
 template void resize_bilinear_nchw(const ResizeShape&, bool, const BFloat16*, BFloat16*) noexcept;
-template void resize_bilinear_nchw(const ResizeShape&, bool, const uint8_t*, uint8_t*) noexcept;
 
 }  // namespace enr::kernels
