@@ -60,6 +60,8 @@ class Case:
     initialised_buffers: Sequence[str] = ()  # mutable buffers whose initial values are stored in the file
     partitions_edge: bool = False  # delegate after lowering to edge operators, which control flow with a linear needs
     shares_state: bool = False  # mutable buffers of one name are one buffer in all methods
+    external_data: bool = False  # constants go to a .ptd file
+    quantised: bool = False
     mutated_inputs: Sequence[int] = ()  # inputs that the method writes to: extra leading outputs of the program
     stateful: bool = False
     rtol: float = 1e-4
@@ -847,6 +849,58 @@ def layout() -> Case:
     return Case(Lambda(moved), [(torch.randn(2, 4, 3, 3), torch.randn(2, 4, 2, 3))])
 
 
+# Quantised and with data of their own: written by exporters of several versions
+
+
+def quantize(model: nn.Module, example: Inputs, *, dynamic: bool) -> nn.Module:
+    """The model with 8-bit weights per channel, and activations quantised statically or at run time."""
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+        XNNPACKQuantizer,
+        get_symmetric_quantization_config,
+    )
+    from torchao.quantization.pt2e import allow_exported_model_train_eval
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    quantizer = XNNPACKQuantizer()
+    quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic))
+    prepared = prepare_pt2e(torch.export.export(model.eval(), example).module(), quantizer)
+    for _ in range(4):
+        prepared(*[torch.randn_like(x) for x in example])
+    prepared(*example)
+    return allow_exported_model_train_eval(convert_pt2e(prepared))
+
+
+@fixture("quant", "x")
+def static_int8_cnn() -> Case:
+    model = network(
+        nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.MaxPool2d(2, 2),
+        Residual(nn.Conv2d(8, 8, 1)), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5),
+    )  # fmt: skip
+    x = torch.randn(1, 3, 12, 12)
+    return Case(quantize(model, (x,), dynamic=False), [(x,)], quantised=True, atol=0.02)
+
+
+@fixture("quant", "x")
+def dynamic_int8_mlp() -> Case:
+    model, x = network(nn.Linear(24, 16), nn.ReLU(), nn.Linear(16, 6)), torch.randn(3, 24)
+    return Case(quantize(model, (x,), dynamic=True), [(x,)], quantised=True, atol=0.03)
+
+
+@fixture("quant", "x")
+def blockwise_int4_mlp() -> Case:
+    from torchao.quantization import Int8DynamicActivationIntxWeightConfig, quantize_
+    from torchao.quantization.granularity import PerGroup
+
+    model, x = network(nn.Linear(64, 32), nn.SiLU(), nn.Linear(32, 8)).eval(), torch.randn(3, 64)
+    quantize_(model, Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(32)))
+    return Case(model, [(x,)], quantised=True, atol=0.05)
+
+
+@fixture("program", "p")
+def external_data_mlp() -> Case:
+    return Case(network(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)), [(torch.randn(2, 8),)], external_data=True)
+
+
 # Export and record
 
 
@@ -880,7 +934,9 @@ def export(case: Case, *, delegated: bool) -> Any:
     else:
         partitioners = [XnnpackPartitioner()] if delegated else []
         lowered = to_edge_transform_and_lower(exported, partitioner=partitioners, constant_methods=constants)
-    config = ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=case.shares_state))
+    config = ExecutorchBackendConfig(external_constants=case.external_data)
+    if case.shares_state:
+        config.memory_planning_pass = MemoryPlanningPass(share_mutable_buffers=True)
     if case.initialised_buffers:
         config.passes = [InitializedMutableBufferPass(list(case.initialised_buffers))]
     return lowered.to_executorch(config)
@@ -941,21 +997,28 @@ def write(fixture: Fixture, variant: str, out: Path) -> int:
     case = fixture.build()
     assert isinstance(case.methods, dict)
     for module in case.methods.values():
-        randomise_norms(module.eval())
+        if not case.quantised:
+            randomise_norms(module.eval())
     arrays: dict[str, np.ndarray] = {}
     methods = record(case, arrays)
     manager = export(case, delegated=variant == "x")
+    data_files: list[str] = []
     stem = out / f"{fixture.name}_{variant}"
+    if case.external_data:
+        manager.write_tensor_data_to_file(str(out))
+        for path in out.glob("*constant*.ptd"):
+            if not path.name.startswith(tuple(f"{other.name}_" for other in FIXTURES)):
+                data_files.append(path.rename(out / f"{stem.name}.ptd").name)
     meta = {
         "name": stem.name,
         "group": fixture.group,
         "bytes": len(manager.buffer),
-        "ptd": [],
+        "ptd": data_files,
         "variant": variant,
         "lowered": "xnnpack" if variant == "x" else "portable",
         "exporter": f"executorch {version('executorch')} torch {torch.__version__}",
         **contents(manager.executorch_program),
-        "quant": False,
+        "quant": case.quantised,
         "dynamic": case.dynamic is not None,
         "stateful": case.stateful,
         "shape_only": False,

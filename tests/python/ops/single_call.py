@@ -125,3 +125,30 @@ def assert_close(got: np.ndarray, expected: Any, dtype: np.dtype, *, ulps: float
     np.testing.assert_allclose(
         got.astype(np.float64), rounded, rtol=ulps * epsilon, atol=max(atol, ulps * smallest), equal_nan=True
     )
+
+
+def assert_sum_close(got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray, dtype: np.dtype) -> None:
+    """Equal for integers. Sums of floating numbers may lose what float32 (or float64) loses of the terms' `magnitude`,
+    the sum of their absolute values, and one rounding to `dtype`."""
+    assert got.dtype == dtype
+    assert got.shape == expected.shape
+    if dtype.kind in "iub":
+        np.testing.assert_array_equal(got, expected.astype(dtype))
+        return
+    computed = float(np.finfo(np.float64 if dtype == np.float64 else np.float32).eps)
+    rounded = float(ml_dtypes.finfo(dtype).eps) * np.abs(expected)
+    smallest = float(ml_dtypes.finfo(dtype).smallest_subnormal)
+    excess = np.abs(got.astype(np.float64) - expected) - (32 * computed * magnitude + rounded + smallest)
+    assert not np.any(excess > 0), f"off by {excess.max()} more than allowed, at {np.argmax(excess)}"
+
+
+def small_array(seed: int, dtype: np.dtype, shape: Sequence[int]) -> np.ndarray:
+    """Numbers whose products add up exactly in integers, and of a few bits in floating dtypes."""
+    return random_array(seed, dtype, shape, low=-3, high=3, specials=False) if dtype.kind not in "iu" else np.asarray(
+        np.random.default_rng(seed).integers(0 if dtype.kind == "u" else -3, 4, shape).astype(dtype)
+    )  # fmt: skip
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    """As float64, or int64 for integers: what oracles compute in."""
+    return np.asarray(array.astype(np.int64 if array.dtype.kind in "iub" else np.float64))

@@ -88,9 +88,16 @@ def test_large(dtype):
     np.testing.assert_array_equal(got, expected)
 
 
+def test_sequences_of_another_dtype():
+    sequence, values = np.array([0, 2, 2**53 + 1]), np.array([0.5, 2, 3], np.float32)
+    for name, args in (("searchsorted", (sequence, values)), ("bucketize", (values, sequence))):
+        rest = [False, False, None, None] if name == "searchsorted" else [False, False]
+        (got,) = call(f"aten::{name}.Tensor_out", *args, *rest, outs=[np.zeros(3, np.int64)])
+        np.testing.assert_array_equal(got, [1, 1, 2])
+
+
 def test_refusals():
     b, x, i = np.zeros(3, np.float32), np.zeros((2, 2), np.float32), np.zeros((2, 2), np.int64)
-    refuses("aten::bucketize.Tensor_out", x, b.astype(int), False, False, outs=[i], match="self: expected dtype int64")
     refuses("aten::bucketize.Tensor_out", x, b, True, False, outs=[i], match="out: expected dtype int32")
     sorter = np.array([0, 1, 3])
     args = (b, x, False, False, None, sorter)

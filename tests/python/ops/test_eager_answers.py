@@ -1,0 +1,137 @@
+"""Every operator, over every dtype that PyTorch eager takes, gives what eager gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import executorch_numpy_runtime as en
+from builder import OptionalTensors, ProgramBuilder, scalar_type
+
+from .eager_answers import Answer, accepted, answers, mixtures, to_array
+from .sample_arguments import DTYPES, Array, D, mixed_call, numpy_dtype
+from .sample_calls import CALLS, COMPARED_OUTS, IN_PLACE, RANDOM, qualified
+
+# Operators of ExecuTorch itself, which eager has no equal of: tested in files of their own.
+ELSEWHERE = (
+    "executorch_prim::",
+    "quantized_decomposed::",
+    "aten::sym_",
+    "aten::_local_scalar_dense",
+    "llama::",
+    "torchao::",
+)
+
+# Eager takes complex numbers here, this runtime does not: no exported model was seen to need it.
+WITHOUT_COMPLEX = qualified(
+    "isfinite.out isinf.out isnan.out sgn.out sinc.out nan_to_num.out logaddexp.out float_power.Tensor_Tensor_out "
+    "float_power.Tensor_Scalar_out float_power.Scalar_out isclose.out allclose.out allclose.Tensor dist.out "
+    "addcmul.out addcdiv.out lerp.Scalar_out lerp.Tensor_out prod.out prod.int_out var.correction_out "
+    "std.correction_out var_mean.correction_out std_mean.correction_out var.out std.out norm.Scalar_out norm.out "
+    "linalg_vector_norm.out logsumexp.out cumsum.out cumprod.out logcumsumexp.out rms_norm.out "
+    "_fused_rms_norm.out rand.out randn.out rand.generator_out randn.generator_out rand_like.out randn_like.out "
+    "normal.float_float_out normal.out uniform.out native_dropout.out"
+)
+
+# What rounding otherwise may cost, in units in the last place; which rounds more often.
+TOLERANCE = {"float16": 2, "bfloat16": 2, "float32": 16, "float64": 16, "complex64": 16, "complex128": 64}
+
+
+def slots_of(program: ProgramBuilder, call: Sequence[Any], dtype: str, inputs: list[np.ndarray]) -> list[Any]:
+    def slot(arg: Any) -> Any:
+        if isinstance(arg, Array):
+            inputs.append(arg.array(dtype))
+            return program.input(inputs[-1].dtype, arg.shape)
+        if isinstance(arg, OptionalTensors):
+            return OptionalTensors([slot(item) for item in arg.items])
+        if isinstance(arg, list):
+            return [slot(item) for item in arg]
+        if arg is D:
+            return scalar_type(dtype)
+        return scalar_type(arg) if isinstance(arg, str) and arg in DTYPES else arg
+
+    return [slot(arg) for arg in call]
+
+
+def run(operator: str, call: Sequence[Any], dtype: str, outs: Sequence[Answer]) -> list[np.ndarray]:
+    program = ProgramBuilder()
+    inputs: list[np.ndarray] = []
+    slots = slots_of(program, call, dtype, inputs)
+    if operator in IN_PLACE:
+        program.call(operator, *slots, slots[0])
+        program.output(slots[0])
+    else:
+        results = [program.tensor(name, shape) for name, shape, _ in outs]
+        if operator in COMPARED_OUTS:
+            results.append(program.tensor(dtype, (0,)))
+        if any(part in operator for part in ("split", "unbind")):
+            program.call(operator, *slots, program.value(results))
+        else:
+            program.call(operator, *slots, out=results if len(results) > 1 else results[0])
+        program.output(*results[: len(outs)])
+    method = en.Runtime.get().load_program(program.build()).load_method("forward")
+    got: list[np.ndarray] = method(inputs)
+    return got
+
+
+def compare(got: np.ndarray, answer: Answer, arbitrary: bool) -> None:
+    assert got.dtype == numpy_dtype(answer[0])
+    assert list(got.shape) == answer[1]
+    if arbitrary:
+        return
+    expected = to_array(answer)
+    if got.dtype.kind in "iub":
+        np.testing.assert_array_equal(got, expected)
+        return
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    epsilon = float(ml_dtypes.finfo(got.real.dtype).eps) * TOLERANCE[answer[0]]
+    np.testing.assert_allclose(got.astype(wide), expected.astype(wide), rtol=epsilon, atol=epsilon, equal_nan=True)
+
+
+def test_every_operator_has_a_call() -> None:
+    names = {name for name in en.runtime_info()["operators"] if not name.startswith(ELSEWHERE)}
+    assert names == set(CALLS), "tests/python/ops/sample_calls.py has to have a call of every operator"
+    assert set(CALLS) == set(answers()), "tools/record_eager_answers.py has to be run for new calls"
+
+
+@pytest.mark.parametrize("operator", CALLS)
+def test_answers_are_those_of_eager(operator: str) -> None:
+    failures = []
+    for dtype in DTYPES:
+        if dtype.startswith("complex") and operator in WITHOUT_COMPLEX:
+            continue
+        for number, (call, outs) in enumerate(accepted(operator, dtype)):
+            try:
+                for got, answer in zip(run(operator, call, dtype, outs), outs, strict=True):
+                    compare(got, answer, operator in RANDOM)
+            except (en.ExecuTorchError, AssertionError) as error:
+                text = " ".join(line.strip() for line in str(error).strip().splitlines())
+                failures.append(f"{dtype}, call {number}: {text}")
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("operator", WITHOUT_COMPLEX)
+def test_complex_numbers_are_refused_where_they_have_no_form(operator: str) -> None:
+    for call, outs in accepted(operator, "complex64"):
+        with pytest.raises(en.ExecutionError, match=r"expected .*, got|no complex64 form"):
+            run(operator, call, "complex64", outs)
+
+
+@pytest.mark.parametrize("operator", mixtures())
+def test_mixtures_of_dtypes_are_taken_as_in_eager(operator: str) -> None:
+    failures = []
+    shapes = [shape for _, shape, _ in next(outs[0] for outs in answers()[operator].values() if outs[0] is not None)]
+    for first, others, dtypes in mixtures()[operator]:
+        call = mixed_call(CALLS[operator][0], first, others)
+        assert call is not None
+        outs: list[Answer] = [[dtype, shape, []] for dtype, shape in zip(dtypes, shapes, strict=False)]
+        try:
+            for got, answer in zip(run(operator, call, others, outs), outs, strict=True):
+                compare(got, answer, arbitrary=True)
+        except (en.ExecuTorchError, AssertionError) as error:
+            failures.append(f"{first} and {others}: {' '.join(str(error).split())}")
+    assert not failures, "\n".join(failures)

@@ -1,0 +1,99 @@
+"""Matrix products, against numpy."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import executorch_numpy_runtime as en
+
+from .single_call import FLOATS, INTEGERS, In, assert_sum_close, call_one, dim_orders, small_array, wide
+
+DTYPES = [*FLOATS, *INTEGERS]
+F32 = np.dtype(np.float32)
+SIZES = st.sampled_from([0, 1, 2, 3, 5, 16, 17, 33, 64])
+SCALARS = st.sampled_from([0, 1, 1, 2, -3])
+EXAMPLES = settings(max_examples=80, deadline=None)
+PRODUCT = {"dtype": st.sampled_from(DTYPES), "m": SIZES, "n": SIZES, "k": SIZES, "seed": st.integers(0, 999),
+           "data": st.data()}  # fmt: skip
+
+
+def drawn(data, array):
+    return In(array, data.draw(dim_orders(array.ndim)))
+
+
+@given(**PRODUCT)
+@EXAMPLES
+def test_mm(dtype, m, n, k, seed, data):
+    a, b = small_array(seed, dtype, (m, k)), small_array(seed + 1, dtype, (k, n))
+    got = call_one("aten::mm.out", drawn(data, a), drawn(data, b), dtype=dtype, shape=(m, n),
+                   dim_order=data.draw(dim_orders(2)))  # fmt: skip
+    assert_sum_close(got, wide(a) @ wide(b), abs(wide(a)) @ abs(wide(b)), dtype)
+
+
+@given(batch=st.sampled_from([0, 1, 3]), **PRODUCT)
+@EXAMPLES
+def test_bmm(batch, dtype, m, n, k, seed, data):
+    a, b = small_array(seed, dtype, (batch, m, k)), small_array(seed + 1, dtype, (batch, k, n))
+    got = call_one("aten::bmm.out", drawn(data, a), drawn(data, b), dtype=dtype, shape=(batch, m, n),
+                   dim_order=data.draw(dim_orders(3)))  # fmt: skip
+    assert_sum_close(got, wide(a) @ wide(b), abs(wide(a)) @ abs(wide(b)), dtype)
+
+
+def addends(data, *sizes):
+    """A shape that broadcasts to these sizes."""
+    shape = [data.draw(st.sampled_from([1, n])) for n in sizes]
+    return tuple(shape[data.draw(st.integers(0, len(shape))) :])
+
+
+@pytest.mark.parametrize("operator", ["addmm", "baddbmm"])
+@given(alpha=SCALARS, beta=SCALARS, batch=st.sampled_from([0, 1, 3]), **PRODUCT)
+@EXAMPLES
+def test_products_and_sums(operator, alpha, beta, batch, dtype, m, n, k, seed, data):
+    batches = () if operator == "addmm" else (batch,)
+    if dtype.kind == "u":
+        alpha, beta = abs(alpha), abs(beta)
+    a, b = small_array(seed, dtype, (*batches, m, k)), small_array(seed + 1, dtype, (*batches, k, n))
+    c = small_array(seed + 2, dtype, addends(data, *batches, m, n))
+    expected = alpha * (wide(a) @ wide(b)) + beta * wide(c)
+    magnitude = abs(alpha) * (abs(wide(a)) @ abs(wide(b))) + abs(beta * wide(c))
+    got = call_one(f"aten::{operator}.out", drawn(data, c), drawn(data, a), drawn(data, b), beta, alpha,
+                   dtype=dtype, shape=expected.shape, dim_order=data.draw(dim_orders(expected.ndim)))  # fmt: skip
+    assert_sum_close(got, expected, magnitude, dtype)
+
+
+@given(leading=st.sampled_from([(), (1,), (5,), (2, 3), (0, 2)]), has_bias=st.booleans(), **PRODUCT)
+@EXAMPLES
+def test_linear(leading, has_bias, dtype, m, n, k, seed, data):
+    x, w = small_array(seed, dtype, (*leading, m, k)), small_array(seed + 1, dtype, (n, k))
+    b = small_array(seed + 2, dtype, (n,)) if has_bias else np.zeros(n, dtype)
+    expected, magnitude = wide(x) @ wide(w).T + wide(b), abs(wide(x)) @ abs(wide(w)).T + abs(wide(b))
+    got = call_one("aten::linear.out", drawn(data, x), drawn(data, w), b if has_bias else None,
+                   dtype=dtype, shape=expected.shape, dim_order=data.draw(dim_orders(expected.ndim)))  # fmt: skip
+    assert_sum_close(got, expected, magnitude, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_an_addend_without_weight_does_not_count_even_if_it_is_nan(dtype):
+    a, b = small_array(1, dtype, (2, 3)), small_array(2, dtype, (3, 4))
+    got = call_one("aten::addmm.out", np.full((2, 4), np.nan, dtype), a, b, 0, 1, dtype=dtype, shape=(2, 4))
+    assert_sum_close(got, wide(a) @ wide(b), abs(wide(a)) @ abs(wide(b)), dtype)
+
+
+@pytest.mark.parametrize("operator, shapes, message", [
+    ("mm", [(2, 3), (4, 2)], r"mat2: shapes \[2, 3\] and \[4, 2\] do not multiply"),
+    ("mm", [(2, 3), (3,)], "mat2: expected rank 2"),
+    ("bmm", [(2, 3, 4), (3, 4, 5)], "mat2: shapes"),
+    ("linear", [(2, 3), (4, 5)], "input: the last size"),
+])  # fmt: skip
+def test_refused_products(operator, shapes, message):
+    args = [np.ones(shape, F32) for shape in shapes] + ([None] if operator == "linear" else [])
+    with pytest.raises(en.ExecutionError, match=message):
+        call_one(f"aten::{operator}.out", *args, dtype=F32, shape=(2,) * len(shapes[0]))
+
+
+def test_mixed_dtypes_are_refused_as_eager_does():
+    with pytest.raises(en.ExecutionError, match="mat2: expected float32, got float64"):
+        call_one("aten::mm.out", np.ones((2, 2), F32), np.ones((2, 2)), dtype=F32, shape=(2, 2))
