@@ -70,6 +70,17 @@ struct DepthwiseStep : Step {
   }
 };
 
+// More than this of weights passes through the last cache without staying there.
+constexpr size_t kCachedWeightBytes = 32u << 20;
+
+kernels::WeightsPlace weights_place(const Graph& graph) {
+  size_t bytes = 0;
+  for (const Value& value : graph.values) {
+    if (value.is_constant()) bytes += value_bytes(value);
+  }
+  return bytes > kCachedWeightBytes ? kernels::WeightsPlace::kMemory : kernels::WeightsPlace::kCache;
+}
+
 const char* format_name(kernels::ConvWeights format) {
   switch (format) {
     case kernels::ConvWeights::kWinograd2:
@@ -89,7 +100,9 @@ void lower_conv(Lowering& lowering, const Node& node) {
   kernels::ConvWeights format;
   {
     const std::lock_guard<std::mutex> lock(lowering.context.mutex);
-    format = lowering.context.conv_formats.try_emplace(filter.weights, kernels::choose_conv_weights(s)).first->second;
+    format = lowering.context.conv_formats
+                 .try_emplace(filter.weights, kernels::choose_conv_weights(s, weights_place(lowering.graph)))
+                 .first->second;
   }
   add_convolution(
       lowering, node, kernels::ConvPlan(s, format), format_name(format),

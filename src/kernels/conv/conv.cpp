@@ -36,9 +36,10 @@ size_t ConvShape::output_width() const noexcept {
   return output_extent(input_width, pad_left + pad_right, kernel_width, dilation_width, stride_width);
 }
 
-ConvWeights choose_conv_weights(const ConvShape& shape) noexcept {
+ConvWeights choose_conv_weights(const ConvShape& shape, WeightsPlace place) noexcept {
   if (!fits_winograd(shape)) return ConvWeights::kGemm;
-  const double direct = direct_cost(shape), two = winograd_cost(shape, 2), four = winograd_cost(shape, 4);
+  const double direct = direct_cost(shape, place);
+  const double two = winograd_cost(shape, 2, place), four = winograd_cost(shape, 4, place);
   if (direct <= two && direct <= four) return ConvWeights::kGemm;
   return two < four ? ConvWeights::kWinograd2 : ConvWeights::kWinograd4;
 }

@@ -34,8 +34,12 @@ struct ConvShape {
 // dilation 1.
 enum class ConvWeights { kGemm, kWinograd2, kWinograd4 };
 
+// Where a run finds its weights: those of a large model pass through the caches and come from memory every time, which
+// counts against the formats that have more of them.
+enum class WeightsPlace { kCache, kMemory };
+
 // The format that is fastest for the shape and keeps float32's accuracy.
-ConvWeights choose_conv_weights(const ConvShape& shape) noexcept;
+ConvWeights choose_conv_weights(const ConvShape& shape, WeightsPlace place = WeightsPlace::kCache) noexcept;
 
 // How the plan's format works; see direct.h.
 struct DirectPlan {

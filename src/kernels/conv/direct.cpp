@@ -1,6 +1,8 @@
 #include "kernels/conv/direct.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
 
 #include "kernels/conv/lanes.h"
@@ -67,8 +69,9 @@ Source source_of(const ConvShape& s, const PixelGrid& from, const float* input, 
           from.rows * s.input_pixel_stride, s.input_pixel_stride};
 }
 
-// Copies what the area's windows see, zeros beside the input included, and tells where it now lies.
-Source copy_band(const ConvShape& s, const Source& from, const Area& area, float* band) noexcept {
+// Copies what the area's windows see, zeros beside the input included, unless the band is there already, and tells
+// where it now lies.
+Source copy_band(const ConvShape& s, const Source& from, const Area& area, float* band, bool is_there) noexcept {
   const size_t channels = group_inputs(s);
   if (channels == 0) return from;
   const auto first_y = static_cast<ptrdiff_t>(area.y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
@@ -80,7 +83,7 @@ Source copy_band(const ConvShape& s, const Source& from, const Area& area, float
   const ptrdiff_t begin = std::clamp<ptrdiff_t>(-first_x, 0, columns);
   const ptrdiff_t end = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(s.input_width) - first_x, begin, columns);
   const auto row_floats = static_cast<size_t>(columns) * channels;
-  for (ptrdiff_t row = 0; row < rows; ++row) {
+  for (ptrdiff_t row = 0; row < rows && !is_there; ++row) {
     const ptrdiff_t y = first_y + row;
     if (y < 0 || y >= static_cast<ptrdiff_t>(s.input_height)) continue;  // kernel_rows skips these
     float* out = band + static_cast<size_t>(row) * row_floats;
@@ -248,15 +251,16 @@ struct Call {
   const GemmEpilogue& epilogue;
 };
 
-void run_area(const Call& call, const Area& area, float* scratch) noexcept {
+// has_band: the scratch holds the area's band and windows, from another piece of the panels.
+void run_area(const Call& call, const Area& area, float* scratch, bool has_band) noexcept {
   const ConvShape& s = call.s;
   const Panels panels = panels_of(s);
   const float* weights = call.packed + area.group * group_floats(panels);
   Source source = source_of(s, call.from, call.input, area);
-  if (call.plan.copies_band) source = copy_band(s, source, area, scratch);
+  if (call.plan.copies_band) source = copy_band(s, source, area, scratch, has_band);
   if (call.plan.copies_windows) {
     float* windows = scratch + call.plan.band_floats;
-    copy_windows(s, source, area, windows);
+    if (!has_band) copy_windows(s, source, area, windows);
     multiply_copies(s, call.to, area, panels, windows, weights, call.output, call.epilogue);
     return;
   }
@@ -329,15 +333,22 @@ DirectPlan plan_direct(const ConvShape& s, const PixelGrid& from, const PixelGri
                         s.kernel_height * (whole_rows ? 1 : s.kernel_width) > kMaxTaps ||
                         (!plan.copies_band && whole_rows && s.kernel_height * s.kernel_width > kMaxTaps);
   plan_bands(s, plan);
-  const size_t threads = num_threads();
+  const size_t threads = std::min(num_threads(), kMaxLanes);
   const size_t work = s.batch * height * width * s.output_channels * panels.k / kTaskWork;
-  const size_t wanted = std::clamp<size_t>(work, 1, threads == 1 ? 1 : 4 * threads);
-  const size_t columns = ceil_divide(width, plan.band_columns);
-  const auto bands = [&] { return s.batch * s.groups * columns * ceil_divide(height, plan.band_rows); };
-  // Copied windows of several rows share tiles, so that their bands must be the same for any number of threads.
-  while (bands() < wanted && plan.band_rows > 1 && !plan.copies_windows)
-    plan.band_rows = ceil_divide(plan.band_rows, 2);
-  if (bands() < 2 * threads) plan.panel_pieces = std::min(ceil_divide(wanted, bands()), panels.count);
+  const size_t wanted = threads == 1     ? 1
+                        : work < threads ? std::max<size_t>(work, 1)
+                                         : std::min<size_t>(work / threads, 4) * threads;
+  const size_t columns = ceil_divide(width, plan.band_columns), images = s.batch * s.groups;
+  const auto bands = [&] { return images * columns * ceil_divide(height, plan.band_rows); };
+  // Every task reads all of its panels' weights: where these are more than the input, threads share them out. Copied
+  // windows of several rows share tiles, so that their bands must be the same for any number of threads.
+  const bool is_cut_by_rows = panels.size() <= 2 * s.input_height * s.input_width * group_inputs(s);
+  if (is_cut_by_rows && !plan.copies_windows && bands() < wanted) {
+    plan.band_rows = std::min(plan.band_rows, ceil_divide(height, ceil_divide(wanted, images * columns)));
+  }
+  if (bands() < wanted && bands() % threads != 0) {
+    plan.panel_pieces = std::min(is_cut_by_rows ? threads : wanted, panels.count);
+  }
   const size_t row_depth = s.kernel_width * group_inputs(s);
   if (panels.k > kDepth + kDepth / 2) {
     plan.depth_pieces = ceil_divide(s.kernel_height, std::max<size_t>(1, kDepth / std::max<size_t>(1, row_depth)));
@@ -374,9 +385,13 @@ void run_direct(const ConvShape& s, const DirectPlan& plan, const PixelGrid& fro
   const size_t rows = ceil_divide(height, plan.band_rows), columns = ceil_divide(width, plan.band_columns);
   const Panels panels = panels_of(s);
   const Call call = {s, plan, from, to, input, weights, output, epilogue};
+  std::array<size_t, kMaxLanes> bands;  // that the lanes' scratch holds
+  std::fill_n(bands.begin(), plan.lanes, SIZE_MAX);
   for_each_in_lanes(s.batch * s.groups * rows * columns * plan.panel_pieces, plan.lanes, [&](size_t i, size_t lane) {
     const Range piece = part_of(panels.count, plan.panel_pieces, i % plan.panel_pieces);
     i /= plan.panel_pieces;
+    const bool has_band = bands[lane] == i;
+    bands[lane] = i;
     Area area = {};
     area.panel = piece.begin;
     area.panel_end = piece.end;
@@ -387,7 +402,7 @@ void run_direct(const ConvShape& s, const DirectPlan& plan, const PixelGrid& fro
     area.y_end = std::min(area.y + plan.band_rows, height);
     area.group = i / rows % s.groups;
     area.image = i / rows / s.groups;
-    run_area(call, area, workspace + lane * plan.lane_floats);
+    run_area(call, area, workspace + lane * plan.lane_floats, has_band);
   });
 }
 

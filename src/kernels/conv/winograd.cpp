@@ -1,6 +1,8 @@
 #include "kernels/conv/winograd.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "kernels/conv/lanes.h"
 #include "kernels/conv/winograd_kernels.h"
@@ -153,11 +155,12 @@ void activate(const Run& run, const Range& tiles, const Range& panels) noexcept 
   }
 }
 
-void run_block(const Run& run, const Range& tiles, const Range& panels, float* scratch) noexcept {
+// has_windows: the scratch holds the tiles' transformed windows, from another piece of the panels.
+void run_block(const Run& run, const Range& tiles, const Range& panels, float* scratch, bool has_windows) noexcept {
   const size_t count = tiles.end - tiles.begin;
   const size_t window_stride = count * run.s.input_channels + kGap, product_stride = count * run.panels.width + kGap;
   float* products = scratch + ceil_divide(positions_of(run.plan.m) * window_stride, 16) * 16;
-  transform_windows(run, tiles, scratch, window_stride);
+  if (!has_windows) transform_windows(run, tiles, scratch, window_stride);
   for (size_t panel = panels.begin; panel < panels.end; ++panel) {
     multiply_positions(run, panel, count, scratch, window_stride, products, product_stride);
     transform_products(run, panel, tiles, products, product_stride);
@@ -184,7 +187,7 @@ WinogradPlan plan_winograd(const ConvShape& s, size_t m) noexcept {
   const size_t fitting =
       std::max<size_t>(1, (kBlockFloats / tile_floats + kernels.rows / 2) / kernels.rows) * kernels.rows;
   plan.blocks = std::max<size_t>(1, (tiles + fitting / 2) / fitting);
-  const size_t panels = panels_of(s, m).count, threads = num_threads();
+  const size_t panels = panels_of(s, m).count, threads = std::min(num_threads(), kMaxLanes);
   const auto is_even = [&] {
     const size_t tasks = plan.blocks * plan.panel_pieces;
     return tasks % threads == 0 || tasks >= 4 * threads;
@@ -225,36 +228,47 @@ void run_winograd(const ConvShape& s, const WinogradPlan& plan, const float* inp
                    s.output_height(),
                    s.output_width(),
                    panels_of(s, plan.m)};
+  std::array<size_t, kMaxLanes> blocks;  // whose windows the lanes' scratch holds
+  std::fill_n(blocks.begin(), plan.lanes, SIZE_MAX);
   for_each_in_lanes(plan.blocks * plan.panel_pieces, plan.lanes, [&](size_t i, size_t lane) {
-    run_block(run, part_of(tiles, plan.blocks, i / plan.panel_pieces),
-              part_of(run.panels.count, plan.panel_pieces, i % plan.panel_pieces), workspace + lane * plan.lane_floats);
+    const size_t block = i / plan.panel_pieces;
+    const bool has_windows = blocks[lane] == block;
+    blocks[lane] = block;
+    run_block(run, part_of(tiles, plan.blocks, block),
+              part_of(run.panels.count, plan.panel_pieces, i % plan.panel_pieces), workspace + lane * plan.lane_floats,
+              has_windows);
   });
 }
 
 namespace {
 
 // In multiply-adds, from measurements on AVX2 and AVX-512: starting and storing a tile is worth some rows of weights, a
-// transform a few multiply-adds for each lane of a vector, fetching a weight that is not in the cache as many.
+// transform a few multiply-adds for each lane of a vector. Fetching a weight takes the time of as many from the last
+// cache, and from memory of twice a vector.
 constexpr size_t kTileRowsLost = 8, kInputTransform = 6, kOutputTransform = 5, kFetch = 8;
 constexpr size_t kLanes = 16;
 
+size_t fetch_cost(WeightsPlace place) noexcept {
+  return place == WeightsPlace::kMemory ? std::max(kFetch, gemm_kernels().width) : kFetch;
+}
+
 }  // namespace
 
-double winograd_cost(const ConvShape& s, size_t m) noexcept {
+double winograd_cost(const ConvShape& s, size_t m, WeightsPlace place) noexcept {
   const size_t tiles = s.batch * ceil_divide(s.output_height(), m) * ceil_divide(s.output_width(), m);
   const size_t inputs = s.input_channels, outputs = ceil_divide(s.output_channels, kLanes) * kLanes;
   const size_t products = (inputs + kTileRowsLost) * outputs;
   const size_t transforms = kInputTransform * ceil_divide(inputs, kLanes) * kLanes + kOutputTransform * outputs;
   return static_cast<double>(positions_of(m)) *
          (static_cast<double>(tiles) * static_cast<double>(products + transforms) +
-          static_cast<double>(kFetch * inputs * outputs));
+          static_cast<double>(fetch_cost(place) * inputs * outputs));
 }
 
-double direct_cost(const ConvShape& s) noexcept {
+double direct_cost(const ConvShape& s, WeightsPlace place) noexcept {
   const size_t pixels = s.batch * s.output_height() * s.output_width();
   const size_t depth = 9 * s.input_channels, outputs = ceil_divide(s.output_channels, kLanes) * kLanes;
   return static_cast<double>(outputs) * (static_cast<double>(pixels) * static_cast<double>(depth + kTileRowsLost) +
-                                         static_cast<double>(kFetch * depth));
+                                         static_cast<double>(fetch_cost(place) * depth));
 }
 
 }  // namespace enr::kernels

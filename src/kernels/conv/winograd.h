@@ -19,7 +19,7 @@ void run_winograd(const ConvShape& shape, const WinogradPlan& plan, const float*
                   float* output, const GemmEpilogue& epilogue, float* workspace) noexcept;
 
 // About how long it takes, in multiply-adds of a direct convolution.
-double winograd_cost(const ConvShape& shape, size_t m) noexcept;
-double direct_cost(const ConvShape& shape) noexcept;
+double winograd_cost(const ConvShape& shape, size_t m, WeightsPlace place) noexcept;
+double direct_cost(const ConvShape& shape, WeightsPlace place) noexcept;
 
 }  // namespace enr::kernels

@@ -30,14 +30,18 @@ inline void fetch_ahead(GemmTile& tile, size_t i, size_t tiles, const float* nex
   constexpr size_t kAheadFloats = 2048;
   tile.ahead = nullptr;
   tile.ahead_step_bytes = 0;
+  tile.ahead_by_lines = true;
   if (tile.b == nullptr) return;  // a product without inner elements reads no weights
   if (tiles == 1) {
     tile.ahead = tile.b + kAheadFloats;
     tile.ahead_step_bytes = tile.b_stride * sizeof(float);
+    tile.ahead_by_lines = false;
     return;
   }
   tile.ahead = next + rows * tile.b_stride * i / tiles;
   tile.ahead_step_bytes = tile.b_stride * sizeof(float) / tiles;
+  tile.ahead_by_lines = kAheadSteps * tile.ahead_step_bytes <= 64;
+  if (tile.ahead_by_lines) tile.ahead_step_bytes = kAheadSteps * tile.b_stride * sizeof(float) / tiles;
 }
 
 // How a grid of row tiles by panels is cut into tasks: each of the two counts is at least 1.
@@ -46,14 +50,13 @@ struct TaskGrid {
 };
 TaskGrid plan_tasks(size_t m, const Panels& panels) noexcept;
 
-// The i-th of `parts` nearly equal ranges of [0, count).
+// The i-th of `parts` nearly equal ranges of [0, count). The larger ones are spread out, so that runs of ranges are
+// nearly equal too.
 struct Range {
   size_t begin, end;
 };
 inline Range part_of(size_t count, size_t parts, size_t i) noexcept {
-  const size_t size = count / parts, larger = count % parts;
-  const size_t begin = i * size + (i < larger ? i : larger);
-  return {begin, begin + size + (i < larger ? 1 : 0)};
+  return {count * i / parts, count * (i + 1) / parts};
 }
 
 }  // namespace enr::kernels

@@ -105,22 +105,34 @@ void compute_block(const Product& product, const Panels& panels, const GemmEpilo
   }
 }
 
+// Threads get equal numbers of tasks, so that the largest share is what counts, and a little what one of them holds up
+// when its thread is late.
 TaskGrid plan_tasks(size_t m, const Panels& panels) noexcept {
   const size_t threads = num_threads();
   if (threads == 1) return {1, 1};
   const size_t tiles = (m + gemm_kernels().rows - 1) / gemm_kernels().rows;
   const size_t work = std::max(m * panels.n * panels.k / kTaskWork, panels.size() * sizeof(float) / kTaskWeights);
-  const size_t wanted = std::clamp<size_t>(work, 1, 4 * threads);
-  // Every task reads all of A or all of B: cut along the longer side.
-  TaskGrid grid = {1, 1};
-  if (m >= panels.n) {
-    grid.rows = std::min(wanted, tiles);
-    grid.columns = std::min(wanted / grid.rows, panels.count);
-  } else {
-    grid.columns = std::min(wanted, panels.count);
-    grid.rows = std::min(wanted / grid.columns, tiles);
+  const size_t most = std::clamp<size_t>(work, 1, 4 * threads);
+  TaskGrid best = {1, 1};
+  size_t least = std::numeric_limits<size_t>::max();
+  const auto consider = [&](size_t rows, size_t columns) {
+    const size_t task = pieces_of(tiles, rows) * pieces_of(panels.count, columns);
+    const size_t cost = task * (4 * pieces_of(rows * columns, threads) + 1);
+    if (cost >= least) return;
+    least = cost;
+    best = {rows, columns};
+  };
+  for (size_t tasks = std::min(most, threads); tasks <= most; tasks += threads) {
+    const size_t longest = std::min(tasks, m >= panels.n ? tiles : panels.count);
+    for (size_t pieces = longest; pieces != 0; --pieces) {
+      if (m >= panels.n) {
+        consider(pieces, std::min(tasks / pieces, panels.count));
+      } else {
+        consider(std::min(tasks / pieces, tiles), pieces);
+      }
+    }
   }
-  return grid;
+  return best;
 }
 
 void gemm(size_t m, size_t n, size_t k, const float* a, size_t a_stride, const void* packed, float* c, size_t c_stride,

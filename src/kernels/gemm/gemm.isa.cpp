@@ -14,7 +14,9 @@ constexpr size_t kRows = 8, kVectors = 2;
 #else
 constexpr size_t kRows = 6, kVectors = 2;
 #endif
-constexpr size_t kUnroll = 4;
+// Longer loops leave fewer branches to foresee; wide registers' instructions are twice as long as it is.
+constexpr size_t kUnroll = kVectorBytes == 64 ? 4 : 8;
+static_assert(kUnroll % kAheadSteps == 0);
 
 // Row i of A lies at base[row_base(i)] + row_factor(i) * stride, so that four bases and one stride address 14 rows with
 // the processor's own scaled addressing (factors 0, 1, 2, 4, 8).
@@ -58,11 +60,16 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTile& tile) {
     const char* base[4] = {a, a + 3 * stride, a + 5 * stride, a + 10 * stride};
     size_t k = tile.k;
     for (; k >= kUnroll; k -= kUnroll) {
-#pragma GCC unroll 4
+      if (tile.ahead_by_lines) {
+        for (size_t step = 0; step < kUnroll; step += kAheadSteps, ahead += ahead_step) __builtin_prefetch(ahead);
+      } else {
+        for (size_t step = 0; step < kUnroll; ++step, ahead += ahead_step) {
+          for (size_t v = 0; v < V * kVectorBytes; v += 64) __builtin_prefetch(ahead + v);
+        }
+      }
+#pragma GCC unroll 8
       for (size_t step = 0; step < kUnroll; ++step) {
         hide(stride);
-        for (size_t v = 0; v < V * kVectorBytes; v += 64) __builtin_prefetch(ahead + v);
-        ahead += ahead_step;
         multiply(sum[step % kSets<R, V>], base, stride, b, step);
         b += b_step;
       }

@@ -17,9 +17,11 @@ struct GemmTile {
   size_t k;
   const float* b;  // one row for each k of each tap, of which the panel's width is read
   size_t b_stride;
-  // What to fetch meanwhile: a row's width of bytes for each k, ahead_step_bytes apart.
+  // What to fetch meanwhile, in steps of ahead_step_bytes: a row's width of bytes for each k, or a cache line for every
+  // kAheadSteps of them, because fetching takes turns with the multiplications.
   const float* ahead;
   size_t ahead_step_bytes;
+  bool ahead_by_lines;
   float* c;
   size_t c_stride;
   size_t columns;     // of C, at most the panel's width
@@ -34,6 +36,7 @@ struct GemmTile {
 using TileFunction = void (*)(const GemmTile& tile);
 
 inline constexpr size_t kMaxTileRows = 16;
+inline constexpr size_t kAheadSteps = 4;
 
 struct GemmKernels {
   size_t rows;          // of a full tile
