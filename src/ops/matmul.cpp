@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_f64.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
@@ -24,7 +25,8 @@ std::byte* full_addend(OpContext& context, const Product& p, DType dtype, Sizes 
   return data;
 }
 
-// The plain loop, for dtypes that have no vector kernel. T computes: double, int64_t, std::complex<double>.
+// The plain loop, for dtypes that have no vector kernel, and few rows. T computes: double, int64_t,
+// std::complex<double>.
 template <class T>
 void multiply_plain(OpContext& context, const Product& p, Tensor& out) {
   const T* a = row_major_as<T>(context, *p.a);
@@ -46,6 +48,32 @@ void multiply_plain(OpContext& context, const Product& p, Tensor& out) {
     }
     for (size_t j = 0; j < p.n; ++j) row[j] = alpha * row[j] + (addend != nullptr ? beta * addend[i * p.n + j] : T{});
   }
+  result.commit();
+}
+
+// Rows from which packing B pays.
+constexpr size_t kMinPackedRowsF64 = 4;
+
+void multiply_f64(OpContext& context, const Product& p, Tensor& out) {
+  if (p.m < kMinPackedRowsF64) return multiply_plain<double>(context, p, out);
+  kernels::MatmulF64 call;
+  call.batch = p.batch;
+  call.m = p.m;
+  call.n = p.n;
+  call.k = p.k;
+  call.a = row_major_as<double>(context, *p.a);
+  call.b = row_major_as<double>(context, *p.b);
+  call.b_transposed = p.b_transposed;
+  call.alpha = p.alpha.to<double>();
+  call.addend = reinterpret_cast<const double*>(full_addend(context, p, DType::kFloat64, out.sizes()));
+  call.beta = p.beta.to<double>();
+  // In-place planning may give the result the memory of an operand.
+  const bool aliases = overlaps(out, *p.a) || overlaps(out, *p.b);
+  RowMajorOut result(context, out, DType::kFloat64);
+  const size_t count = p.batch * p.m * p.n;
+  call.c = aliases ? context.scratch_of<double>(count) : result.as<double>();
+  kernels::matmul_f64(call, context.scratch(kernels::matmul_f64_workspace_bytes(p.n, p.k)));
+  if (aliases) std::copy(call.c, call.c + count, result.as<double>());
   result.commit();
 }
 
@@ -129,7 +157,7 @@ void multiply(OpContext& context, Product p, Tensor& out) {
     case DType::kBFloat16:
       return multiply_float(context, p, out);
     case DType::kFloat64:
-      return multiply_plain<double>(context, p, out);
+      return multiply_f64(context, p, out);
     case DType::kComplex64:
     case DType::kComplex128:
       return multiply_plain<std::complex<double>>(context, p, out);

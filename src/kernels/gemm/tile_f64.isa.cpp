@@ -1,0 +1,61 @@
+#include "kernels/gemm/tile_f64.h"
+#include "kernels/isa.h"
+#include "kernels/simd/vec.h"
+
+namespace enr::kernels::ENR_ISA {
+
+namespace {
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr size_t kRows = 8;
+#else
+constexpr size_t kRows = 6;
+#endif
+constexpr size_t kVectors = 2, kLanesF64 = kLanes<double>, kWidth = kVectors * kLanesF64;
+
+template <size_t R>
+void compute_tile(const TileF64& tile) {
+  F64 sum[R][kVectors] = {};
+  const double* b = tile.panel;
+  for (size_t k = 0; k < tile.k; ++k, b += kWidth) {
+    F64 right[kVectors];
+    for (size_t v = 0; v < kVectors; ++v) right[v] = load(b + v * kLanesF64);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < R; ++i) {
+      const F64 left = splat(tile.a[i * tile.a_stride + k]);
+      for (size_t v = 0; v < kVectors; ++v) sum[i][v] = fma(left, right[v], sum[i][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (size_t i = 0; i < R; ++i) {
+    double row[kWidth];
+    for (size_t v = 0; v < kVectors; ++v) store(row + v * kLanesF64, splat(tile.alpha) * sum[i][v]);
+    double* c = tile.c + i * tile.c_stride;
+    if (tile.addend != nullptr) {
+      const double* addend = tile.addend + i * tile.c_stride;
+      for (size_t j = 0; j < tile.columns; ++j) row[j] += tile.beta * addend[j];
+    }
+    for (size_t j = 0; j < tile.columns; ++j) c[j] = row[j];
+  }
+}
+
+template <size_t R = 1>
+void fill(F64Kernels& kernels) {
+  kernels.tile[R - 1] = compute_tile<R>;
+  if constexpr (R < kRows) fill<R + 1>(kernels);
+}
+
+}  // namespace
+
+const F64Kernels& f64_kernels() {
+  static const F64Kernels kernels = [] {
+    F64Kernels k = {};
+    k.rows = kRows;
+    k.width = kWidth;
+    fill(k);
+    return k;
+  }();
+  return kernels;
+}
+
+}  // namespace enr::kernels::ENR_ISA
