@@ -1,12 +1,13 @@
-// Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c. Any length: powers of two directly, the others through Bluestein's
-// identity jk = (j^2 + k^2 - (j - k)^2) / 2, which makes the transform a convolution. Computed in float64.
+// Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c, computed in float64.
 
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <numbers>
+#include <memory>
 #include <vector>
 
+#include "base/thread_pool.h"
+#include "kernels/fft/fft.h"
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/strided_view.h"
@@ -17,91 +18,186 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Plain products: std::complex's own operator checks for infinities on every call.
-Complex times(Complex a, Complex b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
+constexpr size_t kGrain = 1 << 14;  // elements that pay for a thread
+constexpr size_t kStretch = 64;     // elements of a line moved at a time: those of all lanes fit in the nearest cache
 
-Complex root(size_t numerator, size_t denominator, double sign) {
-  const double angle = sign * 2 * std::numbers::pi * static_cast<double>(numerator) / static_cast<double>(denominator);
-  return {std::cos(angle), std::sin(angle)};
-}
-
-// A transform of one length and direction (sign -1 forward, +1 inverse, neither scaled), with its tables.
-class Transform {
+// The transforms an instruction needed last.
+class Plans : public CallSiteState {
  public:
-  Transform(size_t n, double sign) : n_(n), size_(n) {
-    if ((n & (n - 1)) != 0) {
-      size_ = 1;
-      while (size_ < 2 * n - 1) size_ *= 2;
+  const kernels::Fft& get(size_t n, bool inverse) {
+    constexpr size_t kMax = 8;
+    for (const auto& plan : plans_) {
+      if (plan->size() == n && plan->is_inverse() == inverse) return *plan;
     }
-    for (size_t i = 0; i < size_ / 2; ++i) roots_.push_back(root(i, size_, is_direct() ? sign : -1));
-    if (is_direct()) return;
-    filter_.assign(size_, Complex{});
-    for (size_t i = 0; i < n; ++i) {
-      chirp_.push_back(root(i * i % (2 * n), 2 * n, sign));
-      filter_[i] = std::conj(chirp_[i]);
-      if (i != 0) filter_[size_ - i] = filter_[i];
-    }
-    butterflies(filter_);
-  }
-
-  void run(std::vector<Complex>& line) const {
-    if (is_direct()) return butterflies(line);
-    std::vector<Complex> work(size_);
-    for (size_t i = 0; i < n_; ++i) work[i] = times(line[i], chirp_[i]);
-    butterflies(work);
-    // The inverse transform is the forward one of the conjugate.
-    for (size_t i = 0; i < size_; ++i) work[i] = std::conj(times(work[i], filter_[i]));
-    butterflies(work);
-    const double scale = 1.0 / static_cast<double>(size_);
-    for (size_t i = 0; i < n_; ++i) line[i] = times(std::conj(work[i]) * scale, chirp_[i]);
+    if (plans_.size() == kMax) plans_.erase(plans_.begin());
+    return *plans_.emplace_back(std::make_unique<const kernels::Fft>(n, inverse));
   }
 
  private:
-  bool is_direct() const { return size_ == n_; }
+  std::vector<std::unique_ptr<const kernels::Fft>> plans_;
+};
 
-  void butterflies(std::vector<Complex>& data) const {
-    for (size_t i = 1, j = 0; i < size_; ++i) {
-      size_t bit = size_ / 2;
-      for (; (j & bit) != 0; bit /= 2) j ^= bit;
-      j ^= bit;
-      if (i < j) std::swap(data[i], data[j]);
+// Lines of an array along one dim: element k of line i, in an array of n elements along it, is at start(i, n) +
+// k * inner.
+struct Lines {
+  size_t count, n, inner;
+  Lines(Sizes sizes, size_t dim)
+      : count(static_cast<size_t>(product(sizes, 0, dim) * product(sizes, dim + 1, sizes.size()))),
+        n(static_cast<size_t>(sizes[dim])),
+        inner(static_cast<size_t>(product(sizes, dim + 1, sizes.size()))) {}
+  size_t start(size_t line, size_t length) const { return line / inner * inner * length + line % inner; }
+};
+
+// Runs `transform` on `count` lines, as many side by side as the kernels take. load(first, lines, lanes, to) writes the
+// elements of `lines` lines from `first` on as Fft::run wants them; store(first, lines, lanes, from) takes the results.
+template <class Load, class Store>
+void each_group(const kernels::Fft& transform, size_t count, Load load, Store store) {
+  const size_t lanes = count == 1 ? 1 : kernels::Fft::lanes(), groups = (count + lanes - 1) / lanes;
+  parallel_ranges(groups, kGrain / (transform.size() * lanes) + 1, [&](size_t begin, size_t end) {
+    std::vector<double> memory(transform.memory_size(lanes));
+    for (size_t group = begin; group < end; ++group) {
+      const size_t first = group * lanes, lines = std::min(lanes, count - first);
+      load(first, lines, lanes, memory.data());
+      store(first, lines, lanes, transform.run(memory.data(), lanes));
     }
-    for (size_t half = 1; half < size_; half *= 2) {
-      const size_t step = size_ / (2 * half);
-      for (size_t start = 0; start < size_; start += 2 * half) {
-        for (size_t k = 0; k < half; ++k) {
-          const Complex low = data[start + k];
-          const Complex high = times(data[start + k + half], roots_[k * step]);
-          data[start + k] = low + high;
-          data[start + k + half] = low - high;
+  });
+}
+
+// Transforms every line of `data` (row-major, of `sizes`) along `dim`.
+void transform_dim(OpContext& context, std::vector<Complex>& data, Sizes sizes, size_t dim, bool inverse) {
+  const Lines lines(sizes, dim);
+  if (lines.n < 2) return;
+  const auto load = [&](size_t first, size_t count, size_t lanes, double* to) {
+    for (size_t i = 0; i < count; ++i) {
+      const Complex* line = data.data() + lines.start(first + i, lines.n);
+      for (size_t k = 0; k < lines.n; ++k) {
+        to[2 * k * lanes + i] = line[k * lines.inner].real();
+        to[(2 * k + 1) * lanes + i] = line[k * lines.inner].imag();
+      }
+    }
+  };
+  const auto store = [&](size_t first, size_t count, size_t lanes, const double* from) {
+    for (size_t i = 0; i < count; ++i) {
+      Complex* line = data.data() + lines.start(first + i, lines.n);
+      for (size_t k = 0; k < lines.n; ++k) {
+        line[k * lines.inner] = {from[2 * k * lanes + i], from[(2 * k + 1) * lanes + i]};
+      }
+    }
+  };
+  each_group(context.state<Plans>().get(lines.n, inverse), lines.count, load, store);
+}
+
+// Two real lines make one complex one.
+struct Pair {
+  size_t a, b;  // lines; equal where one has no partner
+};
+
+// Pairs of lines; those that are not finite stay alone, for a NaN must not spread to the line beside it.
+template <class IsFinite>
+std::vector<Pair> pairs_of(size_t count, IsFinite is_finite) {
+  std::vector<Pair> pairs;
+  size_t open = count;  // a line that wants a partner
+  for (size_t line = 0; line < count; ++line) {
+    if (!is_finite(line)) {
+      pairs.push_back({line, line});
+    } else if (open == count) {
+      open = line;
+    } else {
+      pairs.push_back({open, line});
+      open = count;
+    }
+  }
+  if (open != count) pairs.push_back({open, open});
+  return pairs;
+}
+
+// The first `kept` coefficients of each real line, scaled.
+template <class In, class Out>
+void transform_real(const kernels::Fft& transform, const In* in, const Lines& lines, size_t kept, double scale,
+                    std::complex<Out>* out) {
+  const std::vector<Pair> pairs = pairs_of(lines.count, [&](size_t line) {
+    const In* from = in + lines.start(line, lines.n);
+    In sum = 0;  // of zeros, unless there is a NaN or an infinity
+    for (size_t k = 0; k < lines.n; ++k) sum += 0 * from[k * lines.inner];
+    return sum == 0;
+  });
+  const auto load = [&](size_t first, size_t count, size_t lanes, double* to) {
+    for (size_t begin = 0; begin < lines.n; begin += kStretch) {
+      const size_t end = std::min(begin + kStretch, lines.n);
+      for (size_t i = 0; i < count; ++i) {
+        const Pair pair = pairs[first + i];
+        const In *x = in + lines.start(pair.a, lines.n), *y = in + lines.start(pair.b, lines.n);
+        for (size_t k = begin; k < end; ++k) {
+          to[2 * k * lanes + i] = x[k * lines.inner];
+          to[(2 * k + 1) * lanes + i] = y[k * lines.inner];
         }
       }
     }
-  }
-
-  size_t n_;
-  size_t size_;  // of the butterflies
-  std::vector<Complex> roots_, chirp_, filter_;
-};
-
-// Transforms every line of `data` (row-major, of `sizes`) along `dim`.
-void transform_dim(std::vector<Complex>& data, Sizes sizes, size_t dim, double sign) {
-  const auto n = static_cast<size_t>(sizes[dim]);
-  if (n < 2) return;
-  const Transform transform(n, sign);
-  const auto inner = static_cast<size_t>(product(sizes, dim + 1, sizes.size()));
-  const auto outer = static_cast<size_t>(product(sizes, 0, dim));
-  std::vector<Complex> line(n);
-  for (size_t o = 0; o < outer; ++o) {
-    for (size_t i = 0; i < inner; ++i) {
-      Complex* start = data.data() + o * n * inner + i;
-      for (size_t k = 0; k < n; ++k) line[k] = start[k * inner];
-      transform.run(line);
-      for (size_t k = 0; k < n; ++k) start[k * inner] = line[k];
+  };
+  const double half = 0.5 * scale;
+  const auto store = [&](size_t first, size_t count, size_t lanes, const double* from) {
+    for (size_t begin = 0; begin < kept; begin += kStretch) {
+      const size_t end = std::min(begin + kStretch, kept);
+      for (size_t i = 0; i < count; ++i) {
+        const Pair pair = pairs[first + i];
+        std::complex<Out>*x = out + lines.start(pair.a, kept), *y = out + lines.start(pair.b, kept);
+        for (size_t k = begin; k < end; ++k) {
+          const double* z = from + 2 * k * lanes + i;
+          const double* mirror = from + 2 * (k == 0 ? 0 : lines.n - k) * lanes + i;
+          const double re = z[0], im = z[lanes], mirror_re = mirror[0], mirror_im = mirror[lanes];
+          x[k * lines.inner] = {static_cast<Out>(half * (re + mirror_re)), static_cast<Out>(half * (im - mirror_im))};
+          if (pair.a == pair.b) continue;
+          y[k * lines.inner] = {static_cast<Out>(half * (im + mirror_im)), static_cast<Out>(half * (mirror_re - re))};
+        }
+      }
     }
-  }
+  };
+  each_group(transform, pairs.size(), load, store);
+}
+
+// Real lines from the first n / 2 + 1 of their coefficients; `given` coefficients lie in each line of `in`. The
+// constant and, for even n, the middle one count as real.
+void transform_to_real(const kernels::Fft& transform, const Complex* in, const Lines& lines, size_t given, double scale,
+                       double* out) {
+  const auto coefficient = [&](size_t start, size_t k) {
+    const Complex value = in[start + k * lines.inner];
+    return k == 0 || 2 * k == lines.n ? Complex(value.real()) : value;
+  };
+  const std::vector<Pair> pairs = pairs_of(lines.count, [&](size_t line) {
+    const size_t start = lines.start(line, given);
+    double sum = 0;
+    for (size_t k = 0; k <= lines.n / 2; ++k) {
+      const Complex value = coefficient(start, k);
+      sum += 0 * value.real() + 0 * value.imag();
+    }
+    return sum == 0;
+  });
+  const auto load = [&](size_t first, size_t count, size_t lanes, double* to) {
+    for (size_t i = 0; i < count; ++i) {
+      const size_t a = lines.start(pairs[first + i].a, given), b = lines.start(pairs[first + i].b, given);
+      for (size_t k = 0; k <= lines.n / 2; ++k) {
+        const Complex x = coefficient(a, k), y = coefficient(b, k);
+        double* low = to + 2 * k * lanes + i;
+        low[0] = x.real() - y.imag();
+        low[lanes] = x.imag() + y.real();
+        if (k == 0 || 2 * k == lines.n) continue;
+        double* high = to + 2 * (lines.n - k) * lanes + i;
+        high[0] = x.real() + y.imag();
+        high[lanes] = y.real() - x.imag();
+      }
+    }
+  };
+  const auto store = [&](size_t first, size_t count, size_t lanes, const double* from) {
+    for (size_t i = 0; i < count; ++i) {
+      const Pair pair = pairs[first + i];
+      double *x = out + lines.start(pair.a, lines.n), *y = out + lines.start(pair.b, lines.n);
+      for (size_t k = 0; k < lines.n; ++k) {
+        x[k * lines.inner] = scale * from[2 * k * lanes + i];
+        if (pair.a != pair.b) y[k * lines.inner] = scale * from[(2 * k + 1) * lanes + i];
+      }
+    }
+  };
+  each_group(transform, pairs.size(), load, store);
 }
 
 double scale_of(int64_t normalization, double count) {
@@ -154,18 +250,18 @@ void fft_r2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   const size_t last = dims.back();
   if (onesided) shape[last] = shape[last] / 2 + 1;
   context.resize(out, shape);
-  std::vector<Complex> data = read(context, self);
-  for (const size_t d : dims) transform_dim(data, self.sizes(), d, -1);
-  if (onesided) {
-    const auto inner = static_cast<size_t>(product(self.sizes(), last + 1, self.rank));
-    const auto full = static_cast<size_t>(self.size(last)) * inner;
-    const auto kept = static_cast<size_t>(shape[last]) * inner;
-    std::vector<Complex> half;
-    for (size_t start = 0; start < data.size(); start += full) {
-      half.insert(half.end(), data.begin() + static_cast<ptrdiff_t>(start),
-                  data.begin() + static_cast<ptrdiff_t>(start + kept));
-    }
-    data.swap(half);
+  const Lines lines(self.sizes(), last);
+  const auto kept = static_cast<size_t>(shape[last]);
+  const kernels::Fft& transform = context.state<Plans>().get(lines.n, false);
+  if (dims.size() == 1 && self.dtype == DType::kFloat32 && out.dtype == DType::kComplex64) {
+    RowMajorOut result(context, out);
+    transform_real(transform, row_major_as<float>(context, self), lines, kept, scale, result.as<std::complex<float>>());
+    return result.commit();
+  }
+  std::vector<Complex> data(static_cast<size_t>(product(shape)));
+  transform_real(transform, row_major_as<double>(context, self), lines, kept, 1, data.data());
+  for (const size_t d : dims) {
+    if (d != last) transform_dim(context, data, shape, d, false);
   }
   write(context, data, scale, out);
 }
@@ -187,32 +283,13 @@ void fft_c2r_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   context.resize(out, shape);
   std::vector<Complex> data = read(context, self);
   for (const size_t d : dims) {
-    if (d != last) transform_dim(data, self.sizes(), d, 1);
+    if (d != last) transform_dim(context, data, self.sizes(), d, true);
   }
-  // The second half of the last dim follows from the first, since the result is real.
-  const auto inner = static_cast<size_t>(product(shape, last + 1, shape.rank));
-  const auto outer = static_cast<size_t>(product(shape, 0, last));
-  const auto n = static_cast<size_t>(last_dim_size);
-  const auto given = static_cast<size_t>(self.size(last));
-  std::vector<Complex> full(outer * n * inner);
-  for (size_t o = 0; o < outer; ++o) {
-    for (size_t k = 0; k < n; ++k) {
-      for (size_t i = 0; i < inner; ++i) {
-        const bool is_mirrored = k > n / 2;
-        const Complex value = data[(o * given + (is_mirrored ? n - k : k)) * inner + i];
-        full[(o * n + k) * inner + i] = is_mirrored ? std::conj(value) : value;
-      }
-    }
-  }
-  // The constant and the middle coefficient of a real signal are real: what they have besides does not count.
-  for (size_t o = 0; o < outer; ++o) {
-    for (size_t i = 0; i < inner; ++i) {
-      full[o * n * inner + i].imag(0);
-      if (n % 2 == 0) full[(o * n + n / 2) * inner + i].imag(0);
-    }
-  }
-  transform_dim(full, shape, last, 1);
-  write(context, full, scale, out);
+  RowMajorOut result(context, out, DType::kFloat64);
+  const Lines lines(shape, last);
+  transform_to_real(context.state<Plans>().get(lines.n, true), data.data(), lines, static_cast<size_t>(self.size(last)),
+                    scale, result.as<double>());
+  result.commit();
 }
 
 void fft_c2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t normalization, bool forward, Tensor& out) {
@@ -224,7 +301,7 @@ void fft_c2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   const double scale = scale_of(normalization, count);
   context.resize(out, self.sizes());
   std::vector<Complex> data = read(context, self);
-  for (const size_t d : dims) transform_dim(data, self.sizes(), d, forward ? -1 : 1);
+  for (const size_t d : dims) transform_dim(context, data, self.sizes(), d, !forward);
   write(context, data, scale, out);
 }
 

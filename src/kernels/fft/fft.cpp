@@ -1,0 +1,115 @@
+#include "kernels/fft/fft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "kernels/fft/fft_table.h"
+#include "kernels/isa.h"
+
+namespace enr::kernels {
+
+ENR_SELECT_ISA(FftTable, fft_table)
+
+namespace {
+
+void append_root(std::vector<double>& roots, size_t numerator, size_t denominator, double direction) {
+  const double angle = direction * 2 * std::numbers::pi * static_cast<double>(numerator % denominator) /
+                       static_cast<double>(denominator);
+  roots.push_back(std::cos(angle));
+  roots.push_back(std::sin(angle));
+}
+
+bool is_direct(size_t n) noexcept {
+  for (const size_t factor : {2, 3, 5}) {
+    while (n % factor == 0) n /= factor;
+  }
+  return n == 1;
+}
+
+size_t direct_length(size_t n) noexcept {
+  if (is_direct(n)) return n;
+  size_t length = 1;
+  while (length < 2 * n - 1) length *= 2;
+  return length;
+}
+
+}  // namespace
+
+std::vector<Fft::Stage> Fft::plan(size_t n, bool inverse) {
+  std::vector<Stage> stages;
+  size_t stride = 1;
+  for (size_t left = n; left > 1;) {
+    const size_t radix = left % 4 == 0 ? 4 : left % 2 == 0 ? 2 : left % 3 == 0 ? 3 : 5;
+    Stage stage{radix, left / radix, stride, {}};
+    stage.roots.reserve(2 * stage.span * (radix - 1));
+    for (size_t p = 0; p < stage.span; ++p) {
+      for (size_t u = 1; u < radix; ++u) append_root(stage.roots, p * u, left, inverse ? 1 : -1);
+    }
+    left /= radix;
+    stride *= radix;
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+Fft::Fft(size_t n, bool inverse) : n_(n), direct_(direct_length(n)), inverse_(inverse) {
+  if (direct_ == n_) {
+    stages_ = plan(n, inverse);
+    return;
+  }
+  stages_ = plan(direct_, false);
+  std::vector<double> filter(2 * direct_);
+  for (size_t i = 0; i < n; ++i) {
+    append_root(chirp_, i * i % (2 * n), 2 * n, inverse ? 1 : -1);
+    for (const size_t at : {i, (direct_ - i) % direct_}) {
+      filter[2 * at] = chirp_[2 * i];
+      filter[2 * at + 1] = -chirp_[2 * i + 1];
+    }
+  }
+  // The filter is used transformed, with the inverse transform's scale.
+  std::vector<double> work(2 * direct_);
+  for (const Stage& stage : stages_) {
+    fft_table().stage_one({stage.radix, stage.span, stage.stride, stage.roots.data(), -1}, filter.data(), work.data());
+    filter.swap(work);
+  }
+  for (double& value : filter) value /= static_cast<double>(direct_);
+  filter_ = std::move(filter);
+}
+
+size_t Fft::lanes() noexcept { return fft_table().lanes; }
+
+const double* Fft::run(double* memory, size_t lanes) const {
+  const FftTable& table = fft_table();
+  const bool is_single = lanes == 1;
+  double* current = memory;
+  double* other = memory + 2 * direct_ * lanes;
+  const auto transform = [&] {
+    const double direction = inverse_ && chirp_.empty() ? 1 : -1;
+    for (const Stage& stage : stages_) {
+      const FftStage s{stage.radix, stage.span, stage.stride, stage.roots.data(), direction};
+      (is_single ? table.stage_one : table.stage)(s, current, other);
+      std::swap(current, other);
+    }
+  };
+  if (chirp_.empty()) {
+    transform();
+    return current;
+  }
+  const auto multiply = is_single ? table.multiply_one : table.multiply;
+  multiply(current, chirp_.data(), n_, false);
+  std::fill(current + 2 * n_ * lanes, current + 2 * direct_ * lanes, 0.0);
+  transform();
+  // The inverse transform is the conjugate of the forward one of the conjugate.
+  multiply(current, filter_.data(), direct_, true);
+  transform();
+  for (size_t k = 0; k < n_; ++k) {
+    double* im = current + (2 * k + 1) * lanes;
+    for (size_t i = 0; i < lanes; ++i) im[i] = -im[i];
+  }
+  multiply(current, chirp_.data(), n_, false);
+  return current;
+}
+
+}  // namespace enr::kernels
