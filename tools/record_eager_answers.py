@@ -21,6 +21,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,25 @@ def argument(arg: Any, dtype: str, kind: str) -> Any:
     return arg
 
 
+def widened(function: Callable[..., Any], *args: Any) -> Any:
+    """A product of halves with a float32 result, which eager computes on other devices only."""
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    if tensors[-1].dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError("expected halves")
+    scales = dict(zip(("beta", "alpha"), [arg for arg in args if isinstance(arg, int)], strict=False))
+    return function(*[tensor.float() for tensor in tensors], **scales)
+
+
 # Operators that PyTorch lacks, by what they stand for.
 STAND_INS: dict[str, Callable[..., Any]] = {
     "aten::allclose.out": lambda *args: torch.tensor(torch.allclose(*args[:5])).reshape(1),
     "aten::allclose.Tensor": lambda *args: torch.tensor(torch.allclose(*args[:5])).reshape(1),
     "aten::sum.out": lambda x, _: torch.ops.aten.sum.default(x),
+    **{f"aten::{f.__name__}.dtype_out": partial(widened, f) for f in (torch.mm, torch.bmm, torch.addmm, torch.baddbmm)},
     "aten::max.unary_out": torch.max,
     "aten::min.unary_out": torch.min,
     "aten::normal.out": lambda x, *_: torch.empty_like(x).normal_(),
+    "aten::zero.out": lambda x: torch.zeros_like(x),
     "aten::zero_": lambda x: torch.zeros_like(x),
     "et_copy::_h2d_copy.out": lambda x: x.clone(),
     "et_copy::_d2h_copy.out": lambda x: x.clone(),
@@ -186,6 +198,8 @@ def mixtures(name: str) -> list[str]:
         except REFUSALS:
             return "."
         names = [str(out.dtype).removeprefix("torch.") for out in (outs if isinstance(outs, (tuple, list)) else [outs])]
+        if "complex32" in names:
+            return "."
         return "".join(chr(ord("a") + DTYPES.index(name)) for name in names)
 
     return [" ".join(word(first, others) for others in REAL_DTYPES) for first in REAL_DTYPES]

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "kernels/resize/filter.h"
 #include "kernels/resize/resize.h"
 #include "ops/element.h"
 #include "ops/families.h"
@@ -298,12 +299,35 @@ void bicubic(OpContext& context, const Tensor& self, const Axes<2>& axes, const 
                 middle);
   RowMajorOut result(context, out, dtype_of<T>);
   weighted_sums(rows, planes, axes[0].input, width, middle, result.template as<T>());
-  if (out.dtype == DType::kUInt8) {
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      T& value = result.template as<T>()[i];
-      value = std::clamp(std::nearbyint(value), T{0}, T{255});
+  result.commit();
+}
+
+// With the weights of positions that clamping makes one added up.
+kernels::Filter<double> byte_filter(const Taps& taps, int64_t size) {
+  kernels::Filter<double> filter(taps.first.size(), taps.count);
+  for (size_t i = 0; i < taps.first.size(); ++i) {
+    const int64_t begin = std::clamp<int64_t>(taps.first[i], 0, size - 1);
+    filter.begin[i] = static_cast<size_t>(begin);
+    for (size_t t = 0; t < taps.count; ++t) {
+      const int64_t position = std::clamp<int64_t>(taps.first[i] + static_cast<int64_t>(t), 0, size - 1);
+      filter.weights[i * taps.count + static_cast<size_t>(position - begin)] += taps.weights[i * taps.count + t];
+      filter.count[i] = std::max(filter.count[i], static_cast<size_t>(position - begin) + 1);
     }
   }
+  return filter;
+}
+
+void bicubic_bytes(OpContext& context, const Tensor& self, const Axes<2>& axes, const Taps& rows, const Taps& columns,
+                   Tensor& out) {
+  kernels::ResizeShape shape;
+  shape.channels = static_cast<size_t>(self.size(0) * self.size(1));
+  shape.input_height = static_cast<size_t>(axes[0].input);
+  shape.input_width = static_cast<size_t>(axes[1].input);
+  shape.output_height = static_cast<size_t>(axes[0].output);
+  shape.output_width = static_cast<size_t>(axes[1].output);
+  RowMajorOut result(context, out);
+  kernels::resize_bytes_nchw(shape, byte_filter(rows, axes[0].input), byte_filter(columns, axes[1].input),
+                             row_major_as<uint8_t>(context, self), result.as<uint8_t>());
   result.commit();
 }
 
@@ -316,9 +340,10 @@ void upsample_bicubic2d_out(OpContext& context, const Tensor& self, Sizes output
   context.resize(out, resized_shape(self, output_size));
   if (out.numel() == 0) return;
   const auto taps = kAntialias ? &antialiased_taps : &cubic_taps;
-  (self.dtype == DType::kFloat64 ? &bicubic<double> : &bicubic<float>)(context, self, axes,
-                                                                       taps(axes[0], align_corners),
-                                                                       taps(axes[1], align_corners), out);
+  const auto run = self.dtype == DType::kFloat64 ? &bicubic<double>
+                   : self.dtype == DType::kUInt8 ? &bicubic_bytes
+                                                 : &bicubic<float>;
+  run(context, self, axes, taps(axes[0], align_corners), taps(axes[1], align_corners), out);
 }
 
 }  // namespace

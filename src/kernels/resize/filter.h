@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/resize/coordinates.h"
+#include "kernels/resize/resize.h"
 
 namespace enr::kernels {
 
@@ -45,5 +46,9 @@ Filter<Real> triangle_filter(size_t input, size_t output, bool align_corners, st
   }
   return filter;
 }
+
+// Resizes planes of bytes (NCHW) as eager does: columns first, with 16-bit weights, rounding to bytes after each axis.
+void resize_bytes_nchw(const ResizeShape& shape, const Filter<double>& rows, const Filter<double>& columns,
+                       const uint8_t* input, uint8_t* output);
 
 }  // namespace enr::kernels

@@ -15,15 +15,15 @@ namespace {
 
 // A filter's weights as 16-bit integers, scaled by the largest power of two at which they fit.
 struct ByteFilter {
-  Filter<double> taps;
+  const Filter<double>& taps;
   std::vector<int32_t> weights;
   int precision = 0;
 
-  explicit ByteFilter(Filter<double> filter) : taps(std::move(filter)), weights(taps.weights.size()) {
+  explicit ByteFilter(const Filter<double>& filter) : taps(filter), weights(taps.weights.size()) {
     const double largest = *std::max_element(taps.weights.begin(), taps.weights.end());
     while (precision < 22 && 0.5 + std::ldexp(largest, precision + 1) < 32768) ++precision;
     for (size_t i = 0; i < weights.size(); ++i) {
-      weights[i] = static_cast<int32_t>(0.5 + std::ldexp(taps.weights[i], precision));
+      weights[i] = static_cast<int32_t>(std::round(std::ldexp(taps.weights[i], precision)));
     }
   }
 
@@ -37,8 +37,24 @@ struct ByteFilter {
   }
 };
 
-void resize_bytes(const ResizeShape& s, const ByteFilter& rows, const ByteFilter& columns, const uint8_t* input,
-                  uint8_t* output) {
+Filter<double> linear_filter(size_t input, size_t output, bool align_corners, std::optional<double> scale) {
+  const LinearAxis<double> axis(input, output, align_corners, scale);
+  Filter<double> filter(output, 2);
+  for (size_t i = 0; i < output; ++i) {
+    const LinearSource<double> source = axis[i];
+    filter.begin[i] = static_cast<size_t>(source.low);
+    filter.count[i] = source.high == source.low ? 1 : 2;
+    filter.weights[2 * i] = source.high == source.low ? 1 : 1 - source.weight;
+    filter.weights[2 * i + 1] = source.high == source.low ? 0 : source.weight;
+  }
+  return filter;
+}
+
+}  // namespace
+
+void resize_bytes_nchw(const ResizeShape& s, const Filter<double>& row_taps, const Filter<double>& column_taps,
+                       const uint8_t* input, uint8_t* output) {
+  const ByteFilter rows(row_taps), columns(column_taps);
   std::vector<uint8_t> narrowed(s.batch * s.channels * s.input_height * s.output_width);
   const size_t grain = std::max<size_t>(1, 16384 / (s.input_height * s.output_width * columns.taps.width + 1));
   parallel_ranges(s.batch * s.channels, grain, [&](size_t first, size_t last) {
@@ -56,32 +72,17 @@ void resize_bytes(const ResizeShape& s, const ByteFilter& rows, const ByteFilter
   });
 }
 
-Filter<double> linear_filter(size_t input, size_t output, bool align_corners, std::optional<double> scale) {
-  const LinearAxis<double> axis(input, output, align_corners, scale);
-  Filter<double> filter(output, 2);
-  for (size_t i = 0; i < output; ++i) {
-    const LinearSource<double> source = axis[i];
-    filter.begin[i] = static_cast<size_t>(source.low);
-    filter.count[i] = source.high == source.low ? 1 : 2;
-    filter.weights[2 * i] = source.high == source.low ? 1 : 1 - source.weight;
-    filter.weights[2 * i + 1] = source.high == source.low ? 0 : source.weight;
-  }
-  return filter;
-}
-
-}  // namespace
-
 void resize_bilinear_bytes_nchw(const ResizeShape& s, bool align_corners, const uint8_t* input, uint8_t* output) {
-  const ByteFilter rows(linear_filter(s.input_height, s.output_height, align_corners, s.scale_height));
-  const ByteFilter columns(linear_filter(s.input_width, s.output_width, align_corners, s.scale_width));
-  resize_bytes(s, rows, columns, input, output);
+  const auto rows = linear_filter(s.input_height, s.output_height, align_corners, s.scale_height);
+  const auto columns = linear_filter(s.input_width, s.output_width, align_corners, s.scale_width);
+  resize_bytes_nchw(s, rows, columns, input, output);
 }
 
 void resize_bilinear_antialias_bytes_nchw(const ResizeShape& s, bool align_corners, const uint8_t* input,
                                           uint8_t* output) {
-  const ByteFilter rows(triangle_filter<double>(s.input_height, s.output_height, align_corners, s.scale_height));
-  const ByteFilter columns(triangle_filter<double>(s.input_width, s.output_width, align_corners, s.scale_width));
-  resize_bytes(s, rows, columns, input, output);
+  const auto rows = triangle_filter<double>(s.input_height, s.output_height, align_corners, s.scale_height);
+  const auto columns = triangle_filter<double>(s.input_width, s.output_width, align_corners, s.scale_width);
+  resize_bytes_nchw(s, rows, columns, input, output);
 }
 
 }  // namespace enr::kernels

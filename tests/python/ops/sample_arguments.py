@@ -48,7 +48,7 @@ class Array:
     dtype: str | None = None
     values: tuple[float, ...] | None = None
     seed: int = 0
-    domain: str = "any"  # "unit": between -1 and 1; "positive": above 0; "sorted": ascending
+    domain: str = "any"  # "unit": between -1 and 1; "fraction": from 0 to 1; "positive"; "sorted": ascending
 
     def array(self, dtype: str) -> np.ndarray:
         name = self.dtype or dtype
@@ -65,6 +65,8 @@ class Array:
             if target.kind in "iu":
                 return np.asarray((numbers % 2).astype(target))
             numbers = (numbers - 6) / 8
+        elif self.domain == "fraction":
+            numbers = numbers % 2 if target.kind in "iu" else numbers / 16
         elif self.domain == "positive":
             numbers = numbers / 2 + 0.5 if target.kind not in "iu" else numbers % 6 + 1
         elif target.kind == "u":
@@ -123,3 +125,16 @@ def mixed_call(call: tuple[Any, ...], first: str, others: str) -> tuple[Any, ...
 
     changed = tuple(change(arg) for arg in call)
     return changed if given > 1 else None
+
+
+CALLS: dict[str, list[tuple[Any, ...]]] = {}
+
+
+def qualified(names: str) -> list[str]:
+    return [name if "::" in name else f"aten::{name}" for name in names.split()]
+
+
+def add(names: str, *calls: tuple[Any, ...]) -> None:
+    for name in qualified(names):
+        assert name not in CALLS, name
+        CALLS[name] = list(calls)

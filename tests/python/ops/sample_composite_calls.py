@@ -1,0 +1,141 @@
+"""Calls of the operators that exporters usually decompose, and of those that are others by another name."""
+
+from __future__ import annotations
+
+from . import sample_core_calls  # noqa: F401, whose calls others repeat
+from .sample_arguments import CALLS, L, T, add
+
+X, Y, V = T(2, 3), T(2, 3, seed=1), T(3, seed=2)
+POSITIVE = T(2, 3, domain="positive")
+FRACTIONS = T(2, 3, domain="fraction")
+
+for name, original in {
+    "absolute.out": "abs.out",
+    "negative.out": "neg.out",
+    "_neg_view_copy.out": "neg.out",
+    "_conj_copy.out": "conj_physical.out",
+    "_logcumsumexp.out": "logcumsumexp.out",
+    "_stack.out": "stack.out",
+    "concat.out": "cat.out",
+    "concatenate.out": "cat.out",
+    "_aminmax.dim_out": "aminmax.out",
+    **{f"arc{f}.out": f"a{f}.out" for f in ("cos", "cosh", "sin", "sinh", "tan", "tanh")},
+    "arctan2.out": "atan2.out",
+    **{
+        f"{long}.{overload}_out": f"{short}.{overload}_out"
+        for overload in ("Tensor", "Scalar")
+        for long, short in (
+            ("greater", "gt"),
+            ("greater_equal", "ge"),
+            ("less", "lt"),
+            ("less_equal", "le"),
+            ("not_equal", "ne"),
+        )
+    },
+    **{
+        f"special_{f}.out": f"{f}.out"
+        for f in ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "logit", "sinc", "round")
+    },
+    "special_expit.out": "sigmoid.out",
+    "special_gammaln.out": "lgamma.out",
+    "special_psi.out": "digamma.out",
+    "special_logsumexp.out": "logsumexp.out",
+    "special_xlogy.out": "xlogy.OutTensor",
+    "special_xlogy.other_scalar_out": "xlogy.OutScalar_Other",
+    "special_xlogy.self_scalar_out": "xlogy.OutScalar_Self",
+    "zero.out": "positive.out",
+}.items():
+    add(name, *CALLS[f"aten::{original}"])
+CALLS["aten::special_round.out"] = [(*call, 0) for call in CALLS["aten::round.out"]]
+CALLS["aten::_aminmax.dim_out"] = [(X, 1, False), (X, 0, True)]
+add("_aminmax.out", (X,))
+
+# Elementwise
+add("_add_relu.out", (X, Y, 1), (X, V, 2))
+add("angle.out special_entr.out special_ndtr.out", (X,))
+add("complex.out", (X, Y))
+add("polar.out", (POSITIVE, Y))
+add("logaddexp2.out", (X, Y), (X, V))
+add("special_xlog1py.out", (X, POSITIVE))
+add("isin.Scalar_Tensor_out", (1, X, False, False))
+add("nanmean.out", (X, [1], False, None))
+add("_safe_softmax.out", (X, 1, None))
+
+# Products
+add("dot.out vdot.out", (T(5), T(5, seed=1)))
+add("mv.out", (X, V))
+add("addmv.out", (T(2), X, V, 2, 3))
+add("addr.out", (X, T(2), V, 1, 2))
+add("ger.out outer.out", (T(2), V))
+add("addbmm.out", (T(2, 4), T(3, 2, 5), T(3, 5, 4), 1, 2))
+add("inner.out", (X, Y), (T(2, 2, 3), V))
+add("matmul.out linalg_matmul.out", (X, T(3, 4)), (V, V), (T(2, 2, 3), V), (T(2, 1, 2, 3), T(2, 3, 2)))
+add("linalg_vecdot.out", (X, Y, 1))
+add("_int_mm.out", (T(20, 16), T(16, 8)))
+add("mm.dtype_out", (X, T(3, 4), "float32"))
+add("bmm.dtype_out", (T(2, 3, 4), T(2, 4, 2), "float32"))
+add("addmm.dtype_out", (T(2, 4), X, T(3, 4), "float32", 1, 1))
+add("baddbmm.dtype_out", (T(2, 3, 2), T(2, 3, 4), T(2, 4, 2), "float32", 1, 1))
+add("_addmm_activation.out", (T(4), X, T(3, 4), 1, 1, False))
+add("conv_tbc.out", (T(5, 2, 3), T(2, 3, 4), T(4), 1))
+add("_convolution.out", (T(1, 2, 5), T(3, 2, 3), T(3), [1], [1], [1], False, [0], 1, False, False, False, False))
+
+# Attention
+Q, K, MASK = T(1, 2, 3, 4), T(1, 2, 5, 4, seed=1), T(3, 5, seed=2)
+add(
+    "scaled_dot_product_attention.out",
+    (Q, K, K, None, 0.0, False, None, False),
+    (Q, K, K, MASK, 0.0, False, 0.5, False),
+)
+add("_scaled_dot_product_attention_math.out", (Q, K, K, None, 0.0, False, None, None, False))
+add("_scaled_dot_product_flash_attention_for_cpu.out", (Q, K, K, 0.0, False, None, None))
+
+# Norms, pools and resizing
+STATISTICS = T(3, domain="positive")
+add("_batch_norm_with_update.out _batch_norm_no_update.out", (T(2, 3, 4), V, V, V, STATISTICS, 0.1, 1e-5))
+add("avg_pool1d.out", (T(1, 2, 6), [3], [2], [1], False, True))
+add("avg_pool3d.out", (T(1, 2, 3, 4, 4), [2, 2, 2], [1, 2, 2], [0, 1, 1], False, True, None))
+add("adaptive_avg_pool1d.out", (T(2, 7), [3]))
+add("_adaptive_avg_pool3d.out adaptive_avg_pool3d.out adaptive_max_pool3d.out", (T(1, 2, 3, 4, 5), [2, 2, 3]))
+add("max_pool3d_with_indices.out", (T(1, 2, 3, 4, 4), [2, 2, 2], [1, 2, 2], [0, 1, 1], [1, 1, 1], False))
+for name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"):
+    dims = 2 if name.endswith("2d") else int(name[-2])
+    CALLS[f"aten::{name}.out"] = [(T(1, 2, *(3, 4, 5)[:dims]), [5, 3, 7][:dims], False, *[None] * dims)]
+add("_upsample_bicubic2d_aa.out", (T(1, 2, 6, 7), [3, 5], False, None, None))
+for kind in ("upsample_nearest", "_upsample_nearest_exact"):
+    for dims in (1, 2, 3):
+        add(f"{kind}{dims}d.out", (T(1, 2, *(3, 4, 5)[:dims]), [5, 3, 7][:dims], *[None] * dims))
+
+# Losses
+add("mse_loss.out soft_margin_loss.out", (X, Y, 1), (X, Y, 0))
+add("smooth_l1_loss.out huber_loss.out", (X, Y, 1, 0.5), (X, Y, 0, 1.0))
+add("binary_cross_entropy.out", (FRACTIONS, FRACTIONS, None, 1))
+add("binary_cross_entropy_with_logits.out", (X, FRACTIONS, V, None, 1), (X, FRACTIONS, None, None, 0))
+add("nll_loss.out nll_loss_forward.output", (X, L([2, 0]), STATISTICS, 1, -100))
+add("nll_loss2d.out nll_loss2d_forward.output", (T(1, 3, 2, 2), L([[[0, 2], [1, 1]]]), None, 1, -100))
+
+# Indices and embeddings
+add("nonzero_static.out", (X, 7, -1))
+BAG = (T(5, 4), L([1, 2, 4, 2, 0]), L([0, 3]), False, 0, False, None, False, -1)
+add("_embedding_bag.out _embedding_bag_forward_only.out", BAG)
+
+# Creation and chance
+add("range.out", (1, 5, 2))
+for window in ("bartlett", "blackman", "hamming", "hann", "kaiser"):
+    add(f"{window}_window.out", (6,))
+    add(f"{window}_window.periodic_out", (6, False))
+add("hamming_window.periodic_alpha_out", (6, True, 0.5))
+add("hamming_window.periodic_alpha_beta_out", (6, True, 0.5, 0.4))
+add("kaiser_window.beta_out", (6, False, 8.0))
+add("randint.generator_out", (9, [2, 3], None))
+add("randint.low_generator_out", (1, 9, [2, 3], None))
+add("randint_like.out", (X, 9, None))
+add("randint_like.low_dtype_out", (X, 1, 9, None))
+add("randperm.generator_out", (5, None))
+add("bernoulli.Tensor_out", (X, FRACTIONS, None))
+add("exponential.out", (X, 1.0, None))
+add("poisson.out", (POSITIVE, None))
+add("multinomial.out", (POSITIVE, 2, True, None))
+add("normal.Tensor_Tensor_out", (X, POSITIVE, None))
+add("normal.Tensor_float_out", (X, 1.0, None))
+add("normal.float_Tensor_out", (0.0, POSITIVE, None))
