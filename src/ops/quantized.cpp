@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "kernels/quantize/quantize.h"
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/strided_view.h"
@@ -75,6 +76,18 @@ T quantize_one(float value, float inverse_scale, int64_t zero_point, const Range
 
 constexpr size_t kGrain = 1 << 14;  // elements a thread takes at a time
 
+template <class T>
+void quantize_many(const float* in, T* out, size_t n, float inverse_scale, int64_t zero_point, const Range& range) {
+  constexpr int64_t kExact = 1 << 23;  // within which floats hold every integer
+  if constexpr (sizeof(T) <= 2) {
+    if (zero_point >= -kExact && zero_point <= kExact) {
+      kernels::quantize_by(in, out, n, inverse_scale, static_cast<int32_t>(zero_point), range.min, range.max);
+      return;
+    }
+  }
+  for (size_t i = 0; i < n; ++i) out[i] = quantize_one<T>(in[i], inverse_scale, zero_point, range);
+}
+
 void check_scale(double scale, const char* what) {
   if (!(scale > 0) || !std::isfinite(scale)) fail_execution(what, ": expected a positive number, got ", scale);
 }
@@ -91,7 +104,7 @@ void quantize_tensor(OpContext& context, const Tensor& input, double scale, int6
     T* to = result.as<T>();
     const auto inverse = static_cast<float>(1.0 / scale);
     parallel_ranges(static_cast<size_t>(out.numel()), kGrain, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) to[i] = quantize_one<T>(in[i], inverse, zero_point, range);
+      quantize_many(in + begin, to + begin, end - begin, inverse, zero_point, range);
     });
     result.commit();
   });
@@ -337,7 +350,9 @@ void quantized_add_out(OpContext& context, const Tensor& a, double a_scale, int6
   with_storage_type(a.dtype, "a", [&]<class T>() {
     const Range range{out_quant_min, out_quant_max};
     check_range<T>(range);
-    const auto expanded = [&](const Tensor& tensor) {
+    const auto expanded = [&](const Tensor& tensor) -> const T* {
+      if (std::ranges::equal(tensor.sizes(), Sizes(shape)))
+        return reinterpret_cast<const T*>(row_major(context, tensor));
       StridedView view(tensor);
       view.expand(shape);
       T* data = context.scratch_of<T>(static_cast<size_t>(out.numel()));
@@ -349,11 +364,20 @@ void quantized_add_out(OpContext& context, const Tensor& a, double a_scale, int6
     RowMajorOut result(context, out);
     T* to = result.as<T>();
     const auto inverse = static_cast<float>(1.0 / out_scale);
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      const float x = (static_cast<float>(left[i]) - static_cast<float>(a_zero_point)) * static_cast<float>(a_scale);
-      const float y = (static_cast<float>(right[i]) - static_cast<float>(b_zero_point)) * static_cast<float>(b_scale);
-      to[i] = quantize_one<T>(x + y, inverse, out_zero_point, range);
-    }
+    const auto real = [](T value, int64_t zero_point, double scale) {
+      return (static_cast<float>(value) - static_cast<float>(zero_point)) * static_cast<float>(scale);
+    };
+    parallel_ranges(static_cast<size_t>(out.numel()), kGrain, [&](size_t begin, size_t end) {
+      constexpr size_t kTile = 1024;
+      float sums[kTile];
+      for (; begin < end; begin += kTile) {
+        const size_t count = std::min(kTile, end - begin);
+        for (size_t i = 0; i < count; ++i) {
+          sums[i] = real(left[begin + i], a_zero_point, a_scale) + real(right[begin + i], b_zero_point, b_scale);
+        }
+        quantize_many(sums, to + begin, count, inverse, out_zero_point, range);
+      }
+    });
     result.commit();
   });
 }

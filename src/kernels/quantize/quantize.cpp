@@ -50,13 +50,18 @@ void quantize_to_int32(const In* in, int32_t* out, size_t n, Quantization to, in
 }
 
 template <class In, class T>
+void quantize_narrow(const In* in, T* out, size_t n, float factor, int32_t zero_point, int64_t min,
+                     int64_t max) noexcept {
+  quantize_table().quantize[kIsHalf<In>][kTypeOf<T>](in, out, n, factor, static_cast<float>(min - zero_point),
+                                                     static_cast<float>(max - zero_point), zero_point);
+}
+
+template <class In, class T>
 void quantize_run(const In* in, T* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept {
   if constexpr (sizeof(T) == 4) {
     quantize_to_int32(in, out, n, to, min, max);
   } else {
-    quantize_table().quantize[kIsHalf<In>][kTypeOf<T>](in, out, n, 1.0f / to.scale,
-                                                       static_cast<float>(min - to.zero_point),
-                                                       static_cast<float>(max - to.zero_point), to.zero_point);
+    quantize_narrow(in, out, n, 1.0f / to.scale, to.zero_point, min, max);
   }
 }
 
@@ -143,6 +148,11 @@ void quantize_f16(const uint16_t* in, T* out, size_t n, Quantization to, int64_t
   quantize_all(halves(in), out, n, to, min, max);
 }
 template <class T>
+void quantize_by(const float* in, T* out, size_t n, float factor, int32_t zero_point, int64_t min,
+                 int64_t max) noexcept {
+  quantize_narrow(in, out, n, factor, zero_point, min, max);
+}
+template <class T>
 void dequantize(const T* in, float* out, size_t n, Quantization from) noexcept {
   dequantize_all(in, out, n, from);
 }
@@ -192,6 +202,10 @@ ENR_INSTANTIATE(uint8_t)
 ENR_INSTANTIATE(int16_t)
 ENR_INSTANTIATE(uint16_t)
 ENR_INSTANTIATE(int32_t)
+template void quantize_by<int8_t>(const float*, int8_t*, size_t, float, int32_t, int64_t, int64_t) noexcept;
+template void quantize_by<uint8_t>(const float*, uint8_t*, size_t, float, int32_t, int64_t, int64_t) noexcept;
+template void quantize_by<int16_t>(const float*, int16_t*, size_t, float, int32_t, int64_t, int64_t) noexcept;
+template void quantize_by<uint16_t>(const float*, uint16_t*, size_t, float, int32_t, int64_t, int64_t) noexcept;
 #undef ENR_INSTANTIATE
 
 }  // namespace enr::kernels

@@ -30,6 +30,12 @@ void quantize(const float* in, T* out, size_t n, Quantization to, int64_t min, i
 template <class T>
 void quantize_f16(const uint16_t* in, T* out, size_t n, Quantization to, int64_t min, int64_t max) noexcept;
 
+// The same with the quotient as in * factor, on the calling thread, for T of at most 16 bits and zero points that a
+// float holds exactly.
+template <class T>
+void quantize_by(const float* in, T* out, size_t n, float factor, int32_t zero_point, int64_t min,
+                 int64_t max) noexcept;
+
 // out = (in - zero_point) * scale.
 template <class T>
 void dequantize(const T* in, float* out, size_t n, Quantization from) noexcept;
