@@ -91,6 +91,21 @@ void check_convolution(const Node& node, const std::vector<Value>& values) {
   }
 }
 
+bool is_float_kind(DataType type) {
+  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBFloat16;
+}
+
+void check_attention(const Node& node, const std::vector<Value>& values) {
+  static constexpr const char* kFields[] = {"query_id", "key_id", "value_id", "scale_id", "mask_id"};
+  const size_t rank = values[node.inputs[0]].dims.size();
+  if (rank < 3) fail_load("query_id: dims are ", values[node.inputs[0]].dims, ", expected three at least");
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    require_rank(values[node.inputs[i]], i < 3 ? rank : i == 3 ? 1 : 2, kFields[i]);
+    if (!is_float_kind(values[node.inputs[i]].type)) fail_load(kFields[i], ": is quantised, expected a float type");
+  }
+  require_rank(values[node.outputs[0]], rank, "output_id");
+}
+
 void check_fully_connected(const Node& node, const std::vector<Value>& values) {
   const Value& filter = values[node.inputs[1]];
   require_rank(filter, 2, "filter_id");
@@ -236,8 +251,9 @@ void check_node(const Node& node, const std::vector<Value>& values) {
     case NodeType::kMinimum:
     case NodeType::kMaximum:
     case NodeType::kPRelu:
-    case NodeType::kScaledDotProductAttention:
       return;
+    case NodeType::kScaledDotProductAttention:
+      return check_attention(node, values);
     default:
       return check_same_rank(node, values);
   }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "delegates/xnnpack/attention.h"
 
 namespace enr::delegates::xnnpack {
 
@@ -301,6 +302,10 @@ graph::Graph translate(const Payload& payload) {
   }
   for (uint32_t n = 0; n < payload.nodes.size(); ++n) {
     const Node& from = payload.nodes[n];
+    if (from.type == NodeType::kScaledDotProductAttention) {
+      translate_attention(from, n, to);
+      continue;
+    }
     graph::Node node;
     node.origin = n;
     node.inputs.assign(from.inputs.begin(), from.inputs.end());
