@@ -61,12 +61,28 @@ template <bool kHalf, class T>
 void quantize(const void* in, void* out, size_t n, float factor, float low, float high, int32_t zero_point) noexcept {
   const F32 factors = splat(factor), lows = splat(low), highs = splat(high);
   const I32 zero_points = I32{} + zero_point;
-  each_vector((const typename RealOf<kHalf>::Type*)in, (T*)out, n, [&](const auto* from, T* to) {
-    F32 v = load_real<kHalf>(from) * factors;
+  const auto* from = (const typename RealOf<kHalf>::Type*)in;
+  T* to = (T*)out;
+  const auto quanta = [&](const typename RealOf<kHalf>::Type* p) {
+    F32 v = load_real<kHalf>(p) * factors;
     v = v < highs ? v : highs;  // also where it is NaN
     v = v > lows ? v : lows;
-    store_narrow(to, round_to_int(v) + zero_points);
-  });
+    return round_to_int(v);
+  };
+#if ENR_NARROWS
+  if constexpr (sizeof(T) == 1) {
+    constexpr size_t kBytes = 4 * kLane;
+    const U8 bias = U8{} + (uint8_t)zero_point;  // wraps to what is right
+    for (; n >= kBytes; n -= kBytes, from += kBytes, to += kBytes) {
+      // Of a uint8, up to 255 from the zero point, only the low byte is wanted: halves are narrowed as int8.
+      const I16 first = narrow(quanta(from), quanta(from + kLane)) << 8 >> 8;
+      const I16 second = narrow(quanta(from + 2 * kLane), quanta(from + 3 * kLane)) << 8 >> 8;
+      const U8 bytes = (U8)in_lane_order(narrow(first, second)) + bias;
+      memcpy(to, &bytes, sizeof bytes);
+    }
+  }
+#endif
+  each_vector(from, to, n, [&](const auto* p, T* q) { store_narrow(q, quanta(p) + zero_points); });
 }
 
 template <bool kHalf, class T>
@@ -97,12 +113,14 @@ void extremes(const void* in, size_t n, float* min, float* max) noexcept {
   Real rest[kLane] = {};
   for (size_t k = 0; k < n; ++k) rest[k] = p[k];
   take(rest, 0);
+  for (size_t set = 1; set < kSets; ++set) {
+    low[0] = low[set] < low[0] ? low[set] : low[0];
+    high[0] = high[set] > high[0] ? high[set] : high[0];
+  }
   float lowest = 0, highest = 0;
-  for (size_t set = 0; set < kSets; ++set) {
-    for (size_t i = 0; i < kLane; ++i) {
-      lowest = low[set][i] < lowest ? low[set][i] : lowest;
-      highest = high[set][i] > highest ? high[set][i] : highest;
-    }
+  for (size_t i = 0; i < kLane; ++i) {
+    lowest = low[0][i] < lowest ? low[0][i] : lowest;
+    highest = high[0][i] > highest ? high[0][i] : highest;
   }
   *min = lowest;
   *max = highest;

@@ -95,10 +95,32 @@ ENR_INLINE void store_low_bytes_first(void* p, I32 v, size_t n) {
 #endif
 }
 
-// max(low, min(high, v)) of numbers.
-ENR_INLINE F32 clamp_number(F32 v, F32 low, F32 high) {
-  v = v > high ? high : v;
-  return v < low ? low : v;
+// Narrowing with saturation, where the instruction set does it for whole registers.
+#if defined(__AVX512BW__) || (defined(__AVX2__) && !defined(__AVX512F__))
+#define ENR_NARROWS 1
+// The low halves of the result's 128-bit pieces come from a, the high ones from b.
+#if defined(__AVX512BW__)
+ENR_INLINE I16 narrow(I32 a, I32 b) { return (I16)_mm512_packs_epi32((__m512i)a, (__m512i)b); }
+ENR_INLINE I8 narrow(I16 a, I16 b) { return (I8)_mm512_packs_epi16((__m512i)a, (__m512i)b); }
+ENR_INLINE I8 larger(I8 a, I8 b) { return (I8)_mm512_max_epi8((__m512i)a, (__m512i)b); }
+// Four vectors that were narrowed to bytes, a piece of each in turn: one after the other.
+ENR_INLINE I8 in_lane_order(I8 v) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return (I8)_mm512_maskz_permutexvar_epi32(0xffff, order, (__m512i)v);
 }
+#else
+ENR_INLINE I16 narrow(I32 a, I32 b) { return (I16)_mm256_packs_epi32((__m256i)a, (__m256i)b); }
+ENR_INLINE I8 narrow(I16 a, I16 b) { return (I8)_mm256_packs_epi16((__m256i)a, (__m256i)b); }
+ENR_INLINE I8 larger(I8 a, I8 b) { return (I8)_mm256_max_epi8((__m256i)a, (__m256i)b); }
+ENR_INLINE I8 in_lane_order(I8 v) {
+  return (I8)_mm256_permutevar8x32_epi32((__m256i)v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+#endif
+#else
+#define ENR_NARROWS 0
+#endif
+
+// max(low, min(high, v)) of numbers.
+ENR_INLINE F32 clamp_number(F32 v, F32 low, F32 high) { return max_keep_nan(min_keep_nan(v, high), low); }
 
 }  // namespace enr::kernels::ENR_ISA
