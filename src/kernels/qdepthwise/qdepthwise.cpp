@@ -20,7 +20,7 @@ const QDepthwiseTable& qdepthwise_wide_table() {
 namespace {
 
 constexpr size_t kMaxBlock = 64;  // channels
-constexpr size_t kThreadProducts = 256 * 1024;
+constexpr size_t kThreadProducts = 96 * 1024;
 
 // In front of packed weights.
 struct alignas(64) Header {
@@ -35,14 +35,18 @@ const QDepthwiseTable& table_of(bool is_wide) noexcept {
 // Blocks of channels, for kernels where each output channel reads a channel of its own.
 struct Blocks {
   const QDepthwiseTable& table;
-  size_t channels, count, groups, bytes;
+  size_t channels, count, groups;
+  bool has_last_row;
+  size_t columns, bytes;  // of weights
 
   Blocks(const DepthwiseShape& s, const QDepthwiseTable& t) noexcept
       : table(t),
         channels(s.output_channels()),
         count((channels + t.block - 1) / t.block),
-        groups((s.kernel_height + t.group_rows - 1) / t.group_rows),
-        bytes(t.vectors * t.lanes * 4 * (2 + groups * s.kernel_width)) {}
+        groups(t.group_rows == 2 ? s.kernel_height / 2 : (s.kernel_height + t.group_rows - 1) / t.group_rows),
+        has_last_row(groups * t.group_rows < s.kernel_height),
+        columns(groups * s.kernel_width + (has_last_row ? (s.kernel_width + 1) / 2 : 0)),
+        bytes(t.vectors * t.lanes * 4 * (2 + columns)) {}
 
   size_t first_channel(size_t block) const noexcept {
     return channels < table.block ? 0 : std::min(block * table.block, channels - table.block);
@@ -108,9 +112,10 @@ void pack_block(const Source& source, const Blocks& blocks, size_t block, std::b
       for (size_t ky = 0; ky < s.kernel_height; ++ky) {
         for (size_t kx = 0; kx < s.kernel_width; ++kx) {
           const int16_t weight = static_cast<int16_t>(source.weight(ky, kx, channel));
-          const size_t column = 2 + ky / table.group_rows * s.kernel_width + kx;
-          std::memcpy(lane + column * column_bytes + ky % table.group_rows * table.weight_bytes, &weight,
-                      table.weight_bytes);
+          const bool in_group = ky < blocks.groups * table.group_rows;
+          const size_t column = 2 + ky / table.group_rows * s.kernel_width + (in_group ? kx : kx / 2);
+          const size_t place = in_group ? ky % table.group_rows : kx % 2;
+          std::memcpy(lane + column * column_bytes + place * table.weight_bytes, &weight, table.weight_bytes);
         }
       }
     }
@@ -166,6 +171,7 @@ struct Run {
     QDepthwiseCall call;
     call.padding = padding;
     call.groups = blocks.groups;
+    call.has_last_row = blocks.has_last_row;
     call.kernel_width = s.kernel_width;
     call.stride = s.stride_width;
     call.dilation = s.dilation_width;
@@ -183,7 +189,7 @@ struct Run {
       const size_t image = row / s.output_height, y = row % s.output_height;
       for (size_t block = 0; block < blocks.count; ++block) {
         const size_t channel = blocks.first_channel(block);
-        for (size_t ky = 0; ky < blocks.groups * blocks.table.group_rows; ++ky) {
+        for (size_t ky = 0; ky < blocks.groups * blocks.table.group_rows + blocks.has_last_row; ++ky) {
           // Rows beyond the kernel have weights of 0.
           const size_t iy = y * s.stride_height + ky * s.dilation_height - s.pad_top;
           const bool inside = ky < s.kernel_height && iy < s.input_height;

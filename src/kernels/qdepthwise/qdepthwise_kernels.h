@@ -4,6 +4,7 @@
 
 #include "kernels/qdepthwise/qdepthwise_table.h"
 #include "kernels/qgemm/dot.h"
+#include "kernels/qgemm/requantize.h"
 
 namespace enr::kernels::ENR_ISA {
 namespace {
@@ -97,41 +98,40 @@ ENR_INLINE Column interleave(const Bytes (&rows)[kGroupRows]) {
   return column;
 }
 
-// A block of finished sums, as bytes in the order of channels.
-ENR_INLINE void store_block(uint8_t* p, const I32 (&sum)[kVectors], uint8_t flip, Channels channels) {
-#if defined(__AVX512BW__) && ENR_DOT4
-  const __m512i low = _mm512_packs_epi32((__m512i)sum[0], (__m512i)sum[1]);
-  const __m512i high = _mm512_packs_epi32((__m512i)sum[2], (__m512i)sum[3]);
-  const I8 bytes = (I8)_mm512_packs_epi16(low, high) ^ (int8_t)flip;
+// A block of scaled sums, as bytes in the order of channels.
+ENR_INLINE void store_block(uint8_t* p, const Requantization& to, const I32 (&sum)[kVectors], Channels channels) {
+#if ENR_NARROWS && ENR_DOT4
+  const I8 bytes = to.bytes(sum[0], sum[1], sum[2], sum[3]);
+#if defined(__AVX512BW__)
   _mm512_mask_storeu_epi8(p, channels.mask, (__m512i)bytes);
-#elif defined(__AVX512BW__)
-  const __m512i numbers = _mm512_packs_epi32((__m512i)sum[0], (__m512i)sum[1]);
-  const __m256i bytes = _mm512_maskz_cvtepi16_epi8(0xffffffffu, numbers);
-  _mm256_mask_storeu_epi8(p, (__mmask32)channels.mask, _mm256_xor_si256(bytes, _mm256_set1_epi8((char)flip)));
-#elif defined(__AVX2__) && ENR_DOT4
-  const __m256i low = _mm256_packs_epi32((__m256i)sum[0], (__m256i)sum[1]);
-  const __m256i high = _mm256_packs_epi32((__m256i)sum[2], (__m256i)sum[3]);
-  const I8 bytes = (I8)_mm256_packs_epi16(low, high) ^ (int8_t)flip;
-  memcpy(p, &bytes, sizeof bytes);
-#elif defined(__AVX2__)
-  const __m256i numbers = _mm256_packs_epi32((__m256i)sum[0], (__m256i)sum[1]);
-  const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(numbers), _mm256_extracti128_si256(numbers, 1));
-  _mm_storeu_si128((__m128i*)p, _mm_xor_si128(bytes, _mm_set1_epi8((char)flip)));
 #else
-  for (size_t q = 0; q < kVectors; ++q) store_low_bytes(p + q * kLane, sum[q] ^ (int32_t)flip);
+  memcpy(p, &bytes, sizeof bytes);
+#endif
+#elif ENR_NARROWS
+  // Narrowing leaves a piece of 64 bits twice in each of 128.
+  const I16 numbers = narrow(sum[0], sum[1]);
+  const I8 bytes = to.bytes(numbers, numbers);
+#if defined(__AVX512BW__)
+  const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6);
+  const __m512i ordered = _mm512_maskz_permutexvar_epi64(0xff, order, (__m512i)bytes);
+  _mm256_mask_storeu_epi8(p, (__mmask32)channels.mask, _mm512_castsi512_si256(ordered));
+#else
+  const __m256i ordered = _mm256_permute4x64_epi64((__m256i)bytes, 0x08);
+  _mm_storeu_si128((__m128i*)p, _mm256_castsi256_si128(ordered));
+#endif
+#else
+  (void)to;
+  for (size_t q = 0; q < kVectors; ++q) store_low_bytes(p + q * kLane, sum[q]);
 #endif
   (void)channels;
 }
 
 ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kVectors], uint8_t* output) {
   const float* scales = (const float*)call.packed + kVectors * kLane;
-  const F32 low = splat(call.low), high = splat(call.high);
+  const Requantization to(call.low, call.high, call.zero_point, call.flip);
 #pragma GCC unroll 4
-  for (size_t q = 0; q < kVectors; ++q) {
-    const F32 scaled = to_float(sum[q]) * load(scales + q * kLane);
-    sum[q] = round_to_int(clamp_number(scaled, low, high)) + call.zero_point;
-  }
-  store_block(output, sum, call.flip, Channels(call.channels));
+  for (size_t q = 0; q < kVectors; ++q) sum[q] = to.scaled(sum[q], load(scales + q * kLane));
+  store_block(output, to, sum, Channels(call.channels));
 }
 
 constexpr size_t kColumnBytes = kVectors * kVectorBytes;  // of weights
@@ -149,9 +149,29 @@ ENR_INLINE void add_column(I32 (&sum)[kVectors], const Column& column, const cha
   }
 }
 
+// Pixels of one row of the input, from column `first` on, one after the other.
+template <bool kInside>
+struct Pixels {
+  const uint8_t* at;
+  size_t step;
+  ptrdiff_t column;
+  const QDepthwiseCall& call;
+
+  ENR_INLINE Pixels(const QDepthwiseCall& c, const QDepthwiseRow& row, ptrdiff_t first)
+      : at(row.pixels + first * (ptrdiff_t)row.step), step(row.step), column(first), call(c) {}
+  ENR_INLINE Bytes next(Channels channels) {
+    const bool inside = kInside || (size_t)column < call.input_width;
+    const Bytes bytes = load_row(inside ? at : call.padding, call.flip, channels);
+    at += step;
+    if (!kInside) ++column;
+    return bytes;
+  }
+};
+
 // kPixels neighbouring outputs from output column x on; a column that was loaded serves every output it belongs to.
-template <size_t kWidth, size_t kStride, size_t kPixels>
+template <size_t kWidth, size_t kStride, size_t kPixels, bool kInside>
 void pixels(const QDepthwiseCall& call, size_t x) {
+  constexpr size_t kColumns = (kPixels - 1) * kStride + kWidth;
   I32 sum[kPixels][kVectors];
 #pragma GCC unroll 4
   for (size_t t = 0; t < kPixels; ++t) start(call, sum[t]);
@@ -160,15 +180,17 @@ void pixels(const QDepthwiseCall& call, size_t x) {
   const QDepthwiseRow* rows = call.rows;
   const Channels channels(call.channels);
   for (size_t g = 0; g < call.groups; ++g, rows += kGroupRows, weights += kWidth * kColumnBytes) {
+#if ENR_DOT4
+    Pixels<kInside> from[kGroupRows] = {
+        {call, rows[0], first}, {call, rows[1], first}, {call, rows[2], first}, {call, rows[3], first}};
+#else
+    Pixels<kInside> from[kGroupRows] = {{call, rows[0], first}, {call, rows[1], first}};
+#endif
 #pragma GCC unroll 16
-    for (size_t c = 0; c < (kPixels - 1) * kStride + kWidth; ++c) {
-      const size_t column = (size_t)(first + (ptrdiff_t)c);
-      const bool inside = column < call.input_width;
+    for (size_t c = 0; c < kColumns; ++c) {
       Bytes bytes[kGroupRows];
 #pragma GCC unroll 4
-      for (size_t r = 0; r < kGroupRows; ++r) {
-        bytes[r] = load_row(inside ? rows[r].pixels + column * rows[r].step : call.padding, call.flip, channels);
-      }
+      for (size_t r = 0; r < kGroupRows; ++r) bytes[r] = from[r].next(channels);
       const Column interleaved = interleave(bytes);
 #pragma GCC unroll 4
       for (size_t t = 0; t < kPixels; ++t) {
@@ -178,8 +200,37 @@ void pixels(const QDepthwiseCall& call, size_t x) {
       }
     }
   }
+#if !ENR_DOT4
+  if (call.has_last_row) {
+    Pixels<kInside> from(call, *rows, first);
+    Bytes pair[2] = {from.next(channels), {}};
+#pragma GCC unroll 16
+    for (size_t c = 0; c < kColumns; ++c, pair[0] = pair[1]) {
+      pair[1] = c + 1 < kColumns ? from.next(channels) : pair[0];
+      if (kStride == 2 && c % 2 != 0) continue;
+      const Column interleaved = interleave(pair);
+#pragma GCC unroll 4
+      for (size_t t = 0; t < kPixels; ++t) {
+        const size_t kx = c - t * kStride;
+        if (c >= t * kStride && kx < kWidth && kx % 2 == 0) {
+          add_column(sum[t], interleaved, weights + kx / 2 * kColumnBytes);
+        }
+      }
+    }
+  }
+#endif
 #pragma GCC unroll 4
   for (size_t t = 0; t < kPixels; ++t) finish(call, sum[t], call.output + (x + t) * call.output_step);
+}
+
+template <size_t kWidth, size_t kStride, size_t kPixels>
+ENR_INLINE void pixels(const QDepthwiseCall& call, size_t x) {
+  const size_t first = x * kStride, columns = (kPixels - 1) * kStride + kWidth;
+  if (first >= call.pad_left && first - call.pad_left + columns <= call.input_width) {
+    pixels<kWidth, kStride, kPixels, true>(call, x);
+  } else {
+    pixels<kWidth, kStride, kPixels, false>(call, x);
+  }
 }
 
 template <size_t kWidth, size_t kStride>
@@ -193,28 +244,36 @@ void row_of(const QDepthwiseCall& call) {
   if (x < call.output_width) pixels<kWidth, kStride, 1>(call, x);
 }
 
-// Any kernel, and blocks that have fewer channels than they should.
+// A pixel of a row, where blocks may have fewer channels than they should.
+ENR_INLINE Bytes load_any(const QDepthwiseCall& call, const QDepthwiseRow& row, size_t column) {
+  const uint8_t* p = column < call.input_width ? row.pixels + column * row.step : call.padding;
+  uint8_t copy[kBlock] = {};
+  if (!Channels::kAnyNumber && call.channels < kBlock) {
+    __builtin_memcpy(copy, p, call.channels);
+    p = copy;
+  }
+  return load_row(p, call.flip, Channels(call.channels));
+}
+
+// Any kernel, any number of channels.
 void any_row(const QDepthwiseCall& call) {
   for (size_t x = 0; x < call.output_width; ++x) {
     I32 sum[kVectors];
     start(call, sum);
     const char* weights = weights_of(call);
-    for (size_t g = 0; g < call.groups; ++g) {
-      const QDepthwiseRow* rows = call.rows + g * kGroupRows;
+    const QDepthwiseRow* rows = call.rows;
+    const size_t first = x * call.stride - call.pad_left;
+    Bytes bytes[kGroupRows];
+    for (size_t g = 0; g < call.groups; ++g, rows += kGroupRows) {
       for (size_t kx = 0; kx < call.kernel_width; ++kx, weights += kColumnBytes) {
-        const size_t column = x * call.stride + kx * call.dilation - call.pad_left;
-        Bytes bytes[kGroupRows];
-        for (size_t r = 0; r < kGroupRows; ++r) {
-          const uint8_t* p = column < call.input_width ? rows[r].pixels + column * rows[r].step : call.padding;
-          uint8_t copy[kBlock] = {};
-          if (!Channels::kAnyNumber && call.channels < kBlock) {
-            __builtin_memcpy(copy, p, call.channels);
-            p = copy;
-          }
-          bytes[r] = load_row(p, call.flip, Channels(call.channels));
-        }
+        for (size_t r = 0; r < kGroupRows; ++r) bytes[r] = load_any(call, rows[r], first + kx * call.dilation);
         add_column(sum, interleave(bytes), weights);
       }
+    }
+    for (size_t kx = 0; call.has_last_row && kx < call.kernel_width; kx += 2, weights += kColumnBytes) {
+      bytes[0] = load_any(call, *rows, first + kx * call.dilation);
+      bytes[1] = load_any(call, *rows, first + (kx + 1) * call.dilation);
+      add_column(sum, interleave(bytes), weights);
     }
     uint8_t* output = call.output + x * call.output_step;
     if (Channels::kAnyNumber || call.channels == kBlock) {

@@ -3,8 +3,9 @@
 // What an instruction set offers for 8-bit depthwise convolution; qdepthwise.h is the family's public face.
 //
 // Channels are taken in blocks; the last one overlaps the one before where channels are no multiple of a block. Rows of
-// the kernel are multiplied in groups. Packed, of each block: the int32 each sum starts from, the scales, then for each
-// group of rows and each column of the kernel the weights, everything in the order of lane_channel.
+// the kernel are multiplied in groups; where a group has two rows, the last one of an odd number of rows is taken two
+// columns at a time. Packed, of each block: the int32 each sum starts from, the scales, then for each group of rows and
+// each column of the kernel the weights, then those of the pairs of columns, everything in the order of lane_channel.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,9 +21,10 @@ struct QDepthwiseRow {
 
 // One row of the output, one block of channels.
 struct QDepthwiseCall {
-  const QDepthwiseRow* rows = nullptr;  // one for each row of the kernel, rounded up to whole groups
+  const QDepthwiseRow* rows = nullptr;  // one for each row of the groups, then the last row
   const uint8_t* padding = nullptr;     // a block of it
   size_t groups = 0;
+  bool has_last_row = false;
   size_t kernel_width = 1, stride = 1, dilation = 1;
   size_t input_width = 0, pad_left = 0;
   size_t output_width = 0;

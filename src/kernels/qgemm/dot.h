@@ -38,27 +38,6 @@ ENR_INLINE I32 broadcast_word(const void* p) {
 #endif
 }
 
-#if ENR_DOT4
-
-#if ENR_DOT4_UNSIGNED
-// sum += u0 s0 + u1 s1 + u2 s2 + u3 s3, u unsigned, s signed.
-ENR_INLINE I32 dot4(I32 sum, I32 u, I32 s) {
-#if defined(__AVX512VNNI__)
-  return (I32)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)u, (__m512i)s);
-#else
-  return (I32)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)u, (__m256i)s);
-#endif
-}
-// Activations were offset to be unsigned; weights are signed. For 4-bit weights (0 to 15) it is the other way round.
-ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) { return dot4(sum, a, w); }
-ENR_INLINE I32 dot_int4(I32 sum, I32 a, I32 w) { return dot4(sum, w, a); }
-#else
-ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) { return (I32)vdotq_s32((int32x4_t)sum, (int8x16_t)a, (int8x16_t)w); }
-ENR_INLINE I32 dot_int4(I32 sum, I32 a, I32 w) { return dot(sum, a, w); }
-#endif
-
-#else
-
 // Keeps the compiler from adding up products before it adds them to their sum: that takes more registers than there
 // are.
 template <class V>
@@ -72,7 +51,7 @@ ENR_INLINE V in_order(V sum) {
 }
 
 // sum += a0 w0 + a1 w1 in 16-bit numbers whose products cannot overflow int32 together.
-ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) {
+ENR_INLINE I32 dot_pairs(I32 sum, I32 a, I32 w) {
 #if defined(__AVX512BW__)
   return in_order(sum + (I32)_mm512_madd_epi16((__m512i)a, (__m512i)w));
 #elif defined(__AVX2__)
@@ -105,6 +84,27 @@ ENR_INLINE I32 widen_half(const void* p) {
 #endif
 }
 
+#if ENR_DOT4
+
+#if ENR_DOT4_UNSIGNED
+// sum += u0 s0 + u1 s1 + u2 s2 + u3 s3, u unsigned, s signed.
+ENR_INLINE I32 dot4(I32 sum, I32 u, I32 s) {
+#if defined(__AVX512VNNI__)
+  return (I32)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)u, (__m512i)s);
+#else
+  return (I32)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)u, (__m256i)s);
+#endif
+}
+// Activations were offset to be unsigned; weights are signed. For 4-bit weights (0 to 15) it is the other way round.
+ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) { return dot4(sum, a, w); }
+ENR_INLINE I32 dot_int4(I32 sum, I32 a, I32 w) { return dot4(sum, w, a); }
+#else
+ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) { return (I32)vdotq_s32((int32x4_t)sum, (int8x16_t)a, (int8x16_t)w); }
+ENR_INLINE I32 dot_int4(I32 sum, I32 a, I32 w) { return dot(sum, a, w); }
+#endif
+
+#else
+ENR_INLINE I32 dot(I32 sum, I32 a, I32 w) { return dot_pairs(sum, a, w); }
 #endif
 
 }  // namespace enr::kernels::ENR_ISA

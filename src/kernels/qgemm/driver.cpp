@@ -15,7 +15,10 @@ ENR_SELECT_VNNI_ISA(QGemmTable, qgemm_table)
 
 namespace {
 
-constexpr size_t kGroupBytes = 96 * 1024;  // activations that are packed before the weights pass over them
+// Activations that are packed before the weights pass over them. Where there are few weights, what they are multiplied
+// to shares the first-level cache with them.
+constexpr size_t kGroupBytes = 96 * 1024;
+constexpr size_t kFewWeights = 16 * 1024, kSmallGroupBytes = 32 * 1024;
 constexpr size_t kMaxThreads = 64;
 constexpr size_t kThreadProducts = 512 * 1024;  // multiplications that pay for a thread
 
@@ -32,27 +35,56 @@ size_t row_space(const QActivations& activations, size_t k) noexcept {
   return row_bytes(activations, k) + 8 + 4 * (k / 32 + 1);
 }
 
+size_t rows_bytes(size_t rows, const QActivations& activations, size_t k) noexcept {
+  return round_up(rows * row_space(activations, k), 64);
+}
+// A thread's panel of wide weights.
+size_t wide_bytes(size_t k) noexcept { return round_up(qgemm_table().wide_bytes(k), 64); }
+
 struct Schedule {
   size_t threads;
   bool by_rows;       // threads take groups of rows and pack them; else all rows are packed first, threads take panels
-  size_t group_rows;  // packed together
+  size_t groups;      // of rows that are packed together
+  size_t group_rows;  // of the largest
   size_t bytes;       // of workspace
 
   Schedule(size_t m, size_t n, size_t k, const QActivations& activations, size_t wanted_threads) noexcept {
     const size_t tile = activations.max_rows, tiles = std::max<size_t>(1, (m + tile - 1) / tile);
     threads = std::clamp<size_t>(m * n * k / kThreadProducts, 1, std::clamp<size_t>(wanted_threads, 1, kMaxThreads));
-    by_rows = threads == 1 || tiles >= 2 * threads;
-    const size_t space = row_space(activations, k);
+    // Weights are widened for each group of rows anew.
+    by_rows = threads == 1 || tiles >= (qgemm_table().widens ? 8 : 4) * threads;
+    groups = 1;
     if (by_rows) {
-      size_t group = std::max<size_t>(1, kGroupBytes / (space * tile));
-      if (threads > 1) group = std::min(group, std::max<size_t>(1, tiles / (4 * threads)));
-      group_rows = std::min(group * tile, m);
-    } else {
-      group_rows = m;
+      const size_t space = row_space(activations, k);
+      const size_t most = n * k <= kFewWeights ? kSmallGroupBytes / ((space + n) * tile) : kGroupBytes / (space * tile);
+      const size_t fitting = std::max<size_t>(1, most);
+      groups = (tiles + fitting - 1) / fitting;
+      // Several groups for each thread, so that one that is held up can be helped.
+      if (threads > 1) groups = round_up(std::max(groups, 2 * threads), threads);
+      groups = std::min(groups, tiles);
     }
-    bytes = round_up(group_rows * space, 64) * (by_rows ? threads : 1) + 64;
+    group_rows = std::min((tiles + groups - 1) / groups * tile, m);
+    bytes = (by_rows ? threads : 1) * rows_bytes(group_rows, activations, k) + threads * wide_bytes(k);
   }
 };
+
+// Runs body(task, thread) for tasks [0, count). Each thread has neighbouring tasks of its own (those it had in the
+// layer before, as a rule), then takes others'.
+template <class Body>
+void each_in_shares(size_t count, size_t threads, const Body& body) noexcept {
+  std::atomic<size_t> next[kMaxThreads];
+  const auto first = [&](size_t thread) { return count * thread / threads; };
+  for (size_t thread = 0; thread < threads; ++thread) next[thread] = first(thread);
+  parallel_for(threads, [&](size_t thread) {
+    for (size_t k = 0; k < threads; ++k) {
+      const size_t owner = (thread + k) % threads;
+      for (size_t i = next[owner].fetch_add(1, std::memory_order_relaxed); i < first(owner + 1);
+           i = next[owner].fetch_add(1, std::memory_order_relaxed)) {
+        body(i, thread);
+      }
+    }
+  });
+}
 
 // Rows of a tile with what belongs to them.
 struct PackedRows {
@@ -60,6 +92,7 @@ struct PackedRows {
   float* scales;
   int32_t* zero_points;
   int32_t* terms;
+  void* wide;  // see QTile
 };
 
 class Runner {
@@ -90,34 +123,31 @@ class Runner {
 
  private:
   void run_by_rows(const Schedule& schedule, std::byte* space) const noexcept {
-    const size_t group = schedule.group_rows, groups = (product_.m + group - 1) / group;
-    const size_t slot = round_up(group * row_space(activations_, product_.weights.k), 64);
-    // Each thread has neighbouring groups of its own (those it had in the layer before, as a rule), then takes others'.
-    std::atomic<size_t> next[kMaxThreads];
-    const auto first_group = [&](size_t thread) { return groups * thread / schedule.threads; };
-    for (size_t thread = 0; thread < schedule.threads; ++thread) next[thread] = first_group(thread);
-    parallel_for(schedule.threads, [&](size_t thread) {
-      for (size_t k = 0; k < schedule.threads; ++k) {
-        const size_t owner = (thread + k) % schedule.threads;
-        for (size_t i = next[owner].fetch_add(1, std::memory_order_relaxed); i < first_group(owner + 1);
-             i = next[owner].fetch_add(1, std::memory_order_relaxed)) {
-          const size_t row = i * group, count = std::min(group, product_.m - row);
-          const PackedRows rows = pack_rows(row, count, group, space + thread * slot);
-          for (size_t panel = 0; panel < panels_.count; ++panel) multiply(rows, row, 0, count, panel);
-        }
-      }
+    const size_t group = schedule.group_rows, tile = activations_.max_rows;
+    const size_t tiles = (product_.m + tile - 1) / tile;
+    const size_t slot = rows_bytes(group, activations_, product_.weights.k);
+    std::byte* const wide = space + schedule.threads * slot;
+    each_in_shares(schedule.groups, schedule.threads, [&](size_t i, size_t thread) {
+      const size_t row = tiles * i / schedule.groups * tile;
+      const size_t count = std::min(tiles * (i + 1) / schedule.groups * tile, product_.m) - row;
+      PackedRows rows = pack_rows(row, count, group, space + thread * slot);
+      rows.wide = wide_panel(wide, thread);
+      for (size_t panel = 0; panel < panels_.count; ++panel) multiply(rows, row, 0, count, panel);
     });
   }
 
   void run_by_panels(const Schedule& schedule, std::byte* space) const noexcept {
-    const PackedRows rows = pack_rows(0, product_.m, product_.m, space);
+    const PackedRows packed = pack_rows(0, product_.m, product_.m, space);
+    std::byte* const wide = space + rows_bytes(product_.m, activations_, product_.weights.k);
     const size_t chunk = std::max<size_t>(1, panels_.count / (4 * schedule.threads));
     const size_t column_chunks = (panels_.count + chunk - 1) / chunk;
     // Where there are few panels, threads share them by rows.
     const size_t tiles = (product_.m + activations_.max_rows - 1) / activations_.max_rows;
     const size_t row_chunks = std::clamp<size_t>(2 * schedule.threads / column_chunks, 1, tiles);
     const size_t chunk_rows = (tiles + row_chunks - 1) / row_chunks * activations_.max_rows;
-    parallel_for(column_chunks * row_chunks, [&](size_t i) {
+    each_in_shares(column_chunks * row_chunks, schedule.threads, [&](size_t i, size_t thread) {
+      PackedRows rows = packed;
+      rows.wide = wide_panel(wide, thread);
       const size_t row = i % row_chunks * chunk_rows, first = i / row_chunks * chunk;
       if (row >= product_.m) return;
       const size_t count = std::min(chunk_rows, product_.m - row);
@@ -127,14 +157,22 @@ class Runner {
     });
   }
 
+  std::byte* wide_panel(std::byte* panels, size_t thread) const noexcept {
+    const size_t bytes = wide_bytes(product_.weights.k);
+    return bytes == 0 ? nullptr : panels + thread * bytes;
+  }
+
   PackedRows pack_rows(size_t row, size_t count, size_t capacity, std::byte* space) const noexcept {
-    PackedRows rows{space, reinterpret_cast<float*>(space + capacity * row_bytes_), nullptr, nullptr};
+    PackedRows rows{space, reinterpret_cast<float*>(space + capacity * row_bytes_), nullptr, nullptr, nullptr};
     rows.zero_points = reinterpret_cast<int32_t*>(rows.scales + capacity);
     const QWeights& w = product_.weights;
     pack_(row, count, rows.a, row_bytes_);
     const size_t used = w.k * activations_.bytes, padded = round_up(w.k, 2 * activations_.group) * activations_.bytes;
     if (used != padded) {
-      for (size_t i = 0; i < count; ++i) std::fill_n(rows.a + i * row_bytes_ + used, padded - used, std::byte{0});
+      std::byte* end = rows.a + used;
+      for (size_t i = 0; i < count; ++i, end += row_bytes_) {
+        for (size_t j = 0; j < padded - used; ++j) end[j] = std::byte{0};
+      }
     }
     if (product_.kind != QKind::kStatic) {
       for (size_t i = 0; i < count; ++i) {
@@ -179,6 +217,7 @@ class Runner {
     tile.k = w.k;
     tile.block_size = w.block_size;
     tile.blocks = panels_.blocks;
+    tile.wide = rows.wide;
     tile.row_terms = rows.terms != nullptr ? rows.terms + begin * panels_.blocks : nullptr;
     tile.c_stride = product_.c_stride;
     at += column;
@@ -196,7 +235,8 @@ class Runner {
     tile.c = static_cast<uint8_t*>(product_.c) + at;
     tile.low = static_cast<float>(output.min - output.zero_point);
     tile.high = static_cast<float>(output.max - output.zero_point);
-    tile.zero_point = output.zero_point;
+    tile.zero_point = output.zero_point - header_.flip;
+    tile.flip = static_cast<uint8_t>(header_.flip);
     qgemm_table().static_tile(tile);
   }
 

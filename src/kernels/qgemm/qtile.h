@@ -22,15 +22,17 @@ struct QTile {
   size_t columns = 0;  // of C, at most what the panel has
   size_t k = 0;
   size_t block_size = 0, blocks = 1;  // 4-bit weights
+  // Scratch of QGemmTable::wide_bytes(k), or null where that is 0: many rows have int8 weights widened once.
+  void* wide = nullptr;
   // What the sums start from: row_terms[row * blocks + block], or null for 0.
   const int32_t* row_terms = nullptr;
 
   void* c = nullptr;
   size_t c_stride = 0;  // elements
-  // Static: the clamp, less the zero point, and the zero point. The low byte of the sum is right for int8 and for
-  // uint8.
+  // Static: the clamp, less the zero point, and the zero point as int8; flip is 0x80 where C is uint8.
   float low = 0, high = 0;
   int32_t zero_point = 0;
+  uint8_t flip = 0;
   // Dynamic: of each row its scale and what to take of the panel's integers.
   const float* row_scales = nullptr;
   const int32_t* row_zero_points = nullptr;
@@ -58,6 +60,13 @@ struct QCopy {
 struct QGemmTable {
   size_t panel;
   QActivations int8, int4;
+  bool widens;  // weights of 8 bits to 16, to multiply them
+
+  // 0 where they would not stay in the first-level cache.
+  size_t wide_bytes(size_t k) const noexcept {
+    const size_t bytes = (k + 1) / 2 * 2 * panel * sizeof(int16_t);
+    return widens && bytes <= 16 * 1024 ? bytes : 0;
+  }
 
   // All rows of the tile. int8 weights:
   void (*static_tile)(const QTile& tile) noexcept;   // C: int8 or uint8

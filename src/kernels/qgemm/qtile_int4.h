@@ -111,7 +111,7 @@ ENR_INLINE void dot_int4_steps(I32 (&sum)[R][V], Rows<R>& a, const char*& b, siz
 
 constexpr size_t kInputsPerPair = 2 * kInt4Group;
 
-template <size_t R, size_t V>
+template <bool, size_t R, size_t V>
 void int4_rows(const QTile& tile, size_t row) {
   I32 sum[R][V];
   start_sums(sum, tile.row_terms != nullptr ? tile.row_terms + row : nullptr, 1);
@@ -130,7 +130,7 @@ ENR_INLINE F32 load_bfloat16(const char* p) {
 }
 
 // Blocks have their own scales; what the rows' zero points take is a float here (the panel's integers are not used).
-template <size_t R, size_t V>
+template <bool, size_t R, size_t V>
 void int4_block_rows(const QTile& tile, size_t row) {
   Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
   const PanelHead<V> head(tile.panel);

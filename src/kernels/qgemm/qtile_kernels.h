@@ -4,6 +4,7 @@
 
 #include "kernels/qgemm/dot.h"
 #include "kernels/qgemm/qtile.h"
+#include "kernels/qgemm/requantize.h"
 #include "kernels/simd/partial.h"
 
 // 4-bit weights times int8: 15 * 128 * 2 fits 16 bits eight times over, so that here pmaddubsw is exact.
@@ -67,25 +68,26 @@ inline constexpr size_t kSets = R == 1   ? 4
                                          : 1;
 
 template <size_t R, size_t V>
-ENR_INLINE void start_sums(I32 (&sum)[R][V], const int32_t* row_terms, size_t step) {
+ENR_INLINE void start_sums(I32 (&sum)[R][V], const int32_t* row_terms, size_t step, const I32* start = nullptr) {
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
-    const I32 start = row_terms != nullptr ? I32{} + row_terms[i * step] : I32{};
+    const int32_t term = row_terms != nullptr ? row_terms[i * step] : 0;
 #pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) sum[i][v] = start;
+    for (size_t v = 0; v < V; ++v) sum[i][v] = (start != nullptr ? start[v] : I32{}) + term;
   }
 }
 
-template <size_t R, size_t V>
+// kWide: b is in the form the dot takes; else it is to be widened where that is 16 bits.
+template <bool kWide, size_t R, size_t V>
 ENR_INLINE void dot_int8_step(I32 (&sum)[R][V], const Rows<R>& a, const char* b, size_t step) {
   I32 w[V];
 #pragma GCC unroll 2
   for (size_t v = 0; v < V; ++v) {
-#if ENR_DOT4
-    w[v] = (I32)load_bytes(b + (step * V + v) * kVectorBytes);
-#else
-    w[v] = widen_half(b + (step * V + v) * (kVectorBytes / 2));
-#endif
+    if constexpr (kWide || ENR_DOT4) {
+      w[v] = (I32)load_bytes(b + (step * V + v) * kVectorBytes);
+    } else {
+      w[v] = widen_half(b + (step * V + v) * (kVectorBytes / 2));
+    }
   }
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
@@ -95,29 +97,29 @@ ENR_INLINE void dot_int8_step(I32 (&sum)[R][V], const Rows<R>& a, const char* b,
   }
 }
 
-// sum[i][v] = row_terms[i] + a . w over all of k.
-template <size_t R, size_t V>
-ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row) {
-  constexpr size_t kUnroll = 4, kStepBytes = V * kLane * kGroup;
+// sum[i][v] = start[v] + row_terms[i] + a . w over all of k.
+template <bool kWide, size_t R, size_t V>
+ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row, const I32* start = nullptr) {
+  constexpr size_t kUnroll = 4, kStepBytes = V * kLane * (kWide ? 4 : kGroup);
   Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
-  const char* b = (const char*)tile.panel + 12 * V * kLane;
+  const char* b = kWide ? (const char*)tile.wide : (const char*)tile.panel + 12 * V * kLane;
   size_t steps = (tile.k + kGroup - 1) / kGroup;
   I32 more[kSets<R>][R][V];
-  start_sums(more[0], tile.row_terms != nullptr ? tile.row_terms + row : nullptr, 1);
+  start_sums(more[0], tile.row_terms != nullptr ? tile.row_terms + row : nullptr, 1, start);
 #pragma GCC unroll 4
   for (size_t s = 1; s < kSets<R>; ++s) start_sums(more[s], nullptr, 0);
   for (; steps >= kUnroll; steps -= kUnroll) {
 #pragma GCC unroll 4
     for (size_t step = 0; step < kUnroll; ++step) {
       keep_apart(a.stride);
-      dot_int8_step(more[step % kSets<R>], a, b, step);
+      dot_int8_step<kWide>(more[step % kSets<R>], a, b, step);
     }
     a.advance(kUnroll * 4);
     b += kUnroll * kStepBytes;
   }
   for (; steps != 0; --steps) {
     keep_apart(a.stride);
-    dot_int8_step(more[0], a, b, 0);
+    dot_int8_step<kWide>(more[0], a, b, 0);
     a.advance(4);
     b += kStepBytes;
   }
@@ -152,37 +154,73 @@ ENR_INLINE size_t lanes(const QTile& tile, size_t v) {
   return tile.columns <= before ? 0 : tile.columns - before < kLane ? tile.columns - before : kLane;
 }
 
+#if ENR_NARROWS
+#if defined(__AVX512BW__)
+using HalfBytes = __m256i;
+ENR_INLINE HalfBytes low_half(I8 v) { return _mm512_castsi512_si256((__m512i)v); }
+ENR_INLINE HalfBytes high_half(I8 v) { return _mm512_maskz_extracti64x4_epi64(0xf, (__m512i)v, 1); }
+#else
+using HalfBytes = __m128i;
+ENR_INLINE HalfBytes low_half(I8 v) { return _mm256_castsi256_si128((__m256i)v); }
+ENR_INLINE HalfBytes high_half(I8 v) { return _mm256_extracti128_si256((__m256i)v, 1); }
+#endif
+
+// Scaled rows, of which `columns` numbers belong to C.
 template <size_t R, size_t V>
-void static_rows(const QTile& tile, size_t row) {
-  I32 sum[R][V];
-  dot_int8(sum, tile, row);
-  const PanelHead<V> head(tile.panel);
-  const F32 low = splat(tile.low), high = splat(tile.high);
-  const I32 zero_point = I32{} + tile.zero_point;
-  uint8_t* c = (uint8_t*)tile.c + row * tile.c_stride;
-  const bool whole = tile.columns == V * kLane;
+ENR_INLINE void store_rows(const Requantization& to, const I32 (&row)[R][V], uint8_t* c, size_t c_stride,
+                           size_t columns) {
+  constexpr size_t kRowBytes = V * kLane;
+  const bool whole = columns == kRowBytes;
 #pragma GCC unroll 16
-  for (size_t i = 0; i < R; ++i, c += tile.c_stride) {
-    I32 out[V];
+  for (size_t i = 0; i < R; ++i) {
+    if (i % 2 != 0) continue;
+    const size_t other = i + 1 < R ? i + 1 : i;
+    const I8 bytes = in_lane_order(to.bytes(row[i][0], row[i][V - 1], row[other][0], row[other][V - 1]));
+    const HalfBytes halves[2] = {low_half(bytes), high_half(bytes)};
 #pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) {
-      const F32 scaled = to_float(sum[i][v] + head.integers[v]) * head.scales[v];
-      out[v] = round_to_int(clamp_number(scaled, low, high)) + zero_point;
-    }
-    if (whole) {
-#pragma GCC unroll 2
-      for (size_t v = 0; v < V; ++v) store_low_bytes(c + v * kLane, out[v]);
-    } else {
-#pragma GCC unroll 2
-      for (size_t v = 0; v < V; ++v) {
-        if (lanes(tile, v) == kLane) {
-          store_low_bytes(c + v * kLane, out[v]);
-        } else {
-          store_low_bytes_first(c + v * kLane, out[v], lanes(tile, v));
-        }
+    for (size_t h = 0; h < 2; ++h) {
+      if (i + h >= R) continue;
+      uint8_t* to_row = c + (i + h) * c_stride;
+      if (whole) {
+        memcpy(to_row, &halves[h], kRowBytes);
+      } else {
+        uint8_t copy[sizeof(HalfBytes)];
+        memcpy(copy, &halves[h], sizeof copy);
+        for (size_t j = 0; j < columns; ++j) to_row[j] = copy[j];
       }
     }
   }
+}
+#else
+template <size_t R, size_t V>
+ENR_INLINE void store_rows(const Requantization&, const I32 (&row)[R][V], uint8_t* c, size_t c_stride, size_t columns) {
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i, c += c_stride) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) {
+      const size_t count = columns <= v * kLane ? 0 : columns - v * kLane;
+      if (count >= kLane) {
+        store_low_bytes(c + v * kLane, row[i][v]);
+      } else {
+        store_low_bytes_first(c + v * kLane, row[i][v], count);
+      }
+    }
+  }
+}
+#endif
+
+template <bool kWide, size_t R, size_t V>
+void static_rows(const QTile& tile, size_t row) {
+  I32 sum[R][V];
+  const PanelHead<V> head(tile.panel);
+  dot_int8<kWide>(sum, tile, row, head.integers);
+  const Requantization to(tile.low, tile.high, tile.zero_point, tile.flip);
+#pragma GCC unroll 16
+  for (size_t i = 0; i < R; ++i) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) sum[i][v] = to.scaled(sum[i][v], head.scales[v]);
+  }
+  store_rows(to, sum, (uint8_t*)tile.c + row * tile.c_stride, tile.c_stride, tile.columns);
 }
 
 template <size_t R, size_t V>
@@ -231,10 +269,10 @@ ENR_INLINE void finish_dynamic(const QTile& tile, size_t row, const I32 (&sum)[R
   store_floats(tile, row, value, head, false);
 }
 
-template <size_t R, size_t V>
+template <bool kWide, size_t R, size_t V>
 void dynamic_rows(const QTile& tile, size_t row) {
   I32 sum[R][V];
-  dot_int8(sum, tile, row);
+  dot_int8<kWide>(sum, tile, row);
   finish_dynamic(tile, row, sum);
 }
 

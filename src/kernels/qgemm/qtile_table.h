@@ -8,27 +8,54 @@ namespace enr::kernels::ENR_ISA {
 namespace {
 
 // All rows of a tile, R at a time; then the rest with R halved, and so on.
-#define ENR_DEFINE_TILE(name, rows_function, max_rows)                     \
-  template <size_t R, size_t V>                                            \
-  void name##_from(const QTile& tile, size_t row) {                        \
-    for (; row + R <= tile.rows; row += R) rows_function<R, V>(tile, row); \
-    if constexpr (R > 1) {                                                 \
-      if (row < tile.rows) name##_from<(R + 1) / 2, V>(tile, row);         \
-    }                                                                      \
-  }                                                                        \
-  void name(const QTile& tile) noexcept {                                  \
-    if (tile.vectors == 2) {                                               \
-      name##_from<max_rows, 2>(tile, 0);                                   \
-    } else {                                                               \
-      name##_from<max_rows, 1>(tile, 0);                                   \
-    }                                                                      \
+#define ENR_DEFINE_ROWS(name, rows_function)                                      \
+  template <bool kWide, size_t R, size_t V>                                       \
+  void name##_from(const QTile& tile, size_t row) {                               \
+    for (; row + R <= tile.rows; row += R) rows_function<kWide, R, V>(tile, row); \
+    if constexpr (R > 1) {                                                        \
+      if (row < tile.rows) name##_from<kWide, (R + 1) / 2, V>(tile, row);         \
+    }                                                                             \
   }
+#define ENR_DEFINE_TILE(name, rows_function, max_rows) \
+  ENR_DEFINE_ROWS(name, rows_function)                 \
+  void name(const QTile& tile) noexcept {              \
+    if (tile.vectors == 2) {                           \
+      name##_from<false, max_rows, 2>(tile, 0);        \
+    } else {                                           \
+      name##_from<false, max_rows, 1>(tile, 0);        \
+    }                                                  \
+  }
+#if ENR_DOT4
+#define ENR_DEFINE_INT8_TILE(name, rows_function) ENR_DEFINE_TILE(name, rows_function, kMaxRows)
+#else
+constexpr size_t kRowsToWidenFor = 4 * kMaxRows;
 
-ENR_DEFINE_TILE(static_tile, static_rows, kMaxRows)
-ENR_DEFINE_TILE(dynamic_tile, dynamic_rows, kMaxRows)
+void widen_panel(const QTile& tile) {
+  const char* from = (const char*)tile.panel + 12 * kPanel;
+  char* to = (char*)tile.wide;
+  for (size_t vectors = (tile.k + 1) / 2 * 2; vectors != 0; --vectors, from += kVectorBytes / 2, to += kVectorBytes) {
+    const I32 v = widen_half(from);
+    memcpy(to, &v, sizeof v);
+  }
+}
+
+#define ENR_DEFINE_INT8_TILE(name, rows_function)                                                             \
+  ENR_DEFINE_ROWS(name, rows_function)                                                                        \
+  void name(const QTile& tile) noexcept {                                                                     \
+    if (tile.vectors != 2) return name##_from<false, kMaxRows, 1>(tile, 0);                                   \
+    if (tile.wide == nullptr || tile.rows < kRowsToWidenFor) return name##_from<false, kMaxRows, 2>(tile, 0); \
+    widen_panel(tile);                                                                                        \
+    name##_from<true, kMaxRows, 2>(tile, 0);                                                                  \
+  }
+#endif
+
+ENR_DEFINE_INT8_TILE(static_tile, static_rows)
+ENR_DEFINE_INT8_TILE(dynamic_tile, dynamic_rows)
 ENR_DEFINE_TILE(int4_tile, int4_rows, kMaxInt4Rows)
 ENR_DEFINE_TILE(int4_block_tile, int4_block_rows, kMaxBlockRows)
+#undef ENR_DEFINE_INT8_TILE
 #undef ENR_DEFINE_TILE
+#undef ENR_DEFINE_ROWS
 
 // Runs are copied in pieces, the last of which overlaps the one before; short ones in two pieces of a smaller size, or
 // (AVX-512) in one that writes more than there is.
@@ -178,6 +205,7 @@ const QGemmTable& qgemm_table() {
       .int8 = {.bytes = kActivationBytes, .group = kGroup, .offset = kOffset, .max_rows = kMaxRows, .slack = kSlack},
       .int4 =
           {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kMaxInt4Rows, .slack = kSlack},
+      .widens = !ENR_DOT4,
       .static_tile = &static_tile,
       .dynamic_tile = &dynamic_tile,
       .int4_tile = &int4_tile,
