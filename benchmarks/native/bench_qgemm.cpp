@@ -83,7 +83,7 @@ void run_convolutions(const char* title, const std::vector<Layer>& layers) {
     s.kernel_height = s.kernel_width = layer.kernel;
     s.stride_height = s.stride_width = layer.stride;
     s.pad_top = s.pad_left = s.pad_bottom = s.pad_right = layer.kernel / 2;
-    const QConvPlan plan(s);
+    const QConvPlan plan(s, choose_static_format(s));
     std::vector<int8_t> weights(layer.outputs * layer.kernel * layer.kernel * layer.inputs, 3);
     std::vector<int8_t> input(layer.size * layer.size * layer.inputs, 5);
     const size_t pixels = s.output_height() * s.output_width();
@@ -95,8 +95,9 @@ void run_convolutions(const char* title, const std::vector<Layer>& layers) {
     std::snprintf(name, sizeof name, "%zux%zu x%zu -> x%zu k%zu s%zu", layer.size, layer.size, layer.inputs,
                   layer.outputs, layer.kernel, layer.stride);
     const double operations = 2.0 * static_cast<double>(pixels * weights.size());
-    report(name, operations, static_cast<double>(layer.repeats), totals,
-           [&] { plan.run_static(input.data(), 0, packed.data(), {}, output.data(), workspace.data()); });
+    report(name, operations, static_cast<double>(layer.repeats), totals, [&] {
+      plan.run({.input = input.data(), .packed = packed.data(), .output = output.data()}, workspace.data());
+    });
   }
   print_totals(totals);
 }

@@ -69,11 +69,11 @@ struct Problem {
   }
 };
 
-template <class Plan, class Shape>
-void check_static(const Shape& shape, QWeightType type, bool is_unsigned, size_t threads) {
+template <class Plan, class Shape, class... Format>
+void check_static(const Shape& shape, QWeightType type, bool is_unsigned, size_t threads, Format... format) {
   const Problem<Shape> problem(shape, type);
   set_num_threads(threads);
-  const Plan plan(shape);
+  const Plan plan(shape, format...);
   const std::vector<int32_t> bias = random_ints(shape.output_channels + 1, 13, -10000, 10000);
   const std::vector<float> scales = random_floats(shape.output_channels + 1, 14, 1e-4f, 1e-2f);
   const QStatic q{.is_unsigned = is_unsigned,
@@ -85,7 +85,12 @@ void check_static(const Shape& shape, QWeightType type, bool is_unsigned, size_t
   AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
   plan.pack_static(problem.packing, bias.data(), q, packed.data());
   std::vector<uint8_t> output(problem.output_size(), 0xcd);
-  plan.run_static(problem.input.data(), q.input_zero_point, packed.data(), range, output.data(), workspace.data());
+  plan.run({.input = problem.input.data(),
+            .packed = packed.data(),
+            .output = output.data(),
+            .input_zero_point = q.input_zero_point,
+            .output_range = range},
+           workspace.data());
   size_t wrong = output.back() != 0xcd;
   const size_t height = shape.output_height(), width = shape.output_width();
   for (size_t pixel = 0; pixel < shape.batch * height * width; ++pixel) {
@@ -118,13 +123,14 @@ void check_dynamic(const Shape& shape, bool half, size_t threads) {
   std::vector<float> output(problem.output_size(), -5.0f);
   std::vector<uint16_t> output_half(problem.output_size(), half_bits(-5.0f));
   const QClamp clamp{.min = -500.0f, .max = 400.0f};
-  const int8_t* input = reinterpret_cast<const int8_t*>(problem.input.data());
-  if (half) {
-    plan.run_dynamic_f16(input, images.data(), packed.data(), clamp, output_half.data(), workspace.data());
-    for (size_t i = 0; i < output.size(); ++i) output[i] = half_value(output_half[i]);
-  } else {
-    plan.run_dynamic(input, images.data(), packed.data(), clamp, output.data(), workspace.data());
-  }
+  plan.run({.kind = half ? QKind::kDynamicF16 : QKind::kDynamic,
+            .input = problem.input.data(),
+            .packed = packed.data(),
+            .output = half ? static_cast<void*>(output_half.data()) : output.data(),
+            .images = images.data(),
+            .clamp = clamp},
+           workspace.data());
+  for (size_t i = 0; half && i < output.size(); ++i) output[i] = half_value(output_half[i]);
   size_t wrong = output.back() != -5.0f;
   const size_t height = shape.output_height(), width = shape.output_width();
   for (size_t pixel = 0; pixel < shape.batch * height * width; ++pixel) {
@@ -237,6 +243,41 @@ TEST_CASE("int8 convolutions are exact") {
     check_static<QConvPlan>(s, QWeightType::kUInt8, true, 2);
   }
   set_num_threads(0);
+}
+
+TEST_CASE("Winograd's int8 convolutions are exact") {
+  ConvShape base;
+  base.input_height = base.input_width = 8;
+  base.input_channels = base.output_channels = 32;
+  base.kernel_height = base.kernel_width = 3;
+  base.pad_top = base.pad_left = base.pad_bottom = base.pad_right = 1;
+  std::vector<ConvShape> shapes{base};
+  ConvShape odd = base;
+  odd.batch = 3;
+  odd.input_height = 7;
+  odd.input_width = 5;
+  odd.input_channels = 77;
+  odd.output_channels = 45;
+  odd.input_pixel_stride = 80;
+  odd.output_pixel_stride = 51;
+  shapes.push_back(odd);
+  odd.pad_top = odd.pad_left = 0;
+  odd.pad_right = 2;
+  shapes.push_back(odd);
+  ConvShape large = base;
+  large.input_height = large.input_width = 30;
+  large.input_channels = 64;
+  shapes.push_back(large);
+  base.batch = 0;
+  shapes.push_back(base);
+  for (const ConvShape& s : shapes) {
+    check_static<QConvPlan>(s, QWeightType::kInt8, false, 1, QConvFormat::kWinograd);
+    check_static<QConvPlan>(s, QWeightType::kInt8, true, 4, QConvFormat::kWinograd);
+    check_static<QConvPlan>(s, QWeightType::kUInt8, true, 2, QConvFormat::kWinograd);
+  }
+  set_num_threads(0);
+  base.stride_width = 2;
+  CHECK_THROWS_AS((QConvPlan{base, QConvFormat::kWinograd}), Error);
 }
 
 TEST_CASE("dynamically quantised convolutions") {

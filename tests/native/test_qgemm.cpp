@@ -129,7 +129,7 @@ void check_dynamic(const Size& size, QWeightType type, size_t block_size, Weight
   std::vector<uint16_t> c_half(m * c_stride + 1, half_bits(77.0f));
   const int8_t* rows_of_a = reinterpret_cast<const int8_t*>(a.data());
   if (half) {
-    qgemm_dynamic_f16(m, w, rows_of_a, a_stride, rows.data(), packed.data(), clamp, c_half.data(), c_stride, space);
+    qgemm_dynamic(m, w, rows_of_a, a_stride, rows.data(), packed.data(), clamp, c_half.data(), c_stride, space);
     for (size_t i = 0; i < c.size(); ++i) c[i] = half_value(c_half[i]);
   } else {
     qgemm_dynamic(m, w, rows_of_a, a_stride, rows.data(), packed.data(), clamp, c.data(), c_stride, space);

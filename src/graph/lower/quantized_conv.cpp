@@ -41,8 +41,13 @@ struct StaticConvStep : Step {
   uint32_t in = 0, out = 0, scratch = 0;
 
   void run(const Frame& frame) const noexcept override {
-    plan.run_static(frame.in<void>(in), input_zero_point, packed->data(), output, frame.out<void>(out),
-                    frame.out<void>(scratch));
+    plan.run({.kind = kernels::QKind::kStatic,
+              .input = frame.in<void>(in),
+              .packed = packed->data(),
+              .output = frame.out<void>(out),
+              .input_zero_point = input_zero_point,
+              .output_range = output},
+             frame.out<void>(scratch));
   }
 };
 
@@ -57,8 +62,13 @@ struct DynamicConvStep : Step {
 
   void run(const Frame& frame) const noexcept override {
     const auto* images = reinterpret_cast<const kernels::Quantization*>(frame.in<std::byte>(in) + parameters_offset);
-    plan.run_dynamic(frame.in<int8_t>(in), images, packed->data(), clamp, frame.out<float>(out),
-                     frame.out<void>(scratch));
+    plan.run({.kind = kernels::QKind::kDynamic,
+              .input = frame.in<void>(in),
+              .packed = packed->data(),
+              .output = frame.out<void>(out),
+              .images = images,
+              .clamp = clamp},
+             frame.out<void>(scratch));
   }
 };
 
@@ -122,9 +132,11 @@ struct DepthwiseStep : Step {
 void lower_quantized_conv(Lowering& lowering, const Node& node) {
   if (node.op == Op::kConv) {
     const kernels::ConvShape s = conv_shape(lowering, node);
-    return add_conv(lowering, node, kernels::QConvPlan(s),
-                    concat("conv ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x', s.input_channels,
-                           '/', s.groups));
+    const kernels::QConvFormat format =
+        is_per_tensor(lowering.value(node.inputs[0])) ? kernels::choose_static_format(s) : kernels::QConvFormat::kGemm;
+    return add_conv(lowering, node, kernels::QConvPlan(s, format),
+                    concat(format == kernels::QConvFormat::kWinograd ? "conv winograd " : "conv ", s.output_channels,
+                           'x', s.kernel_height, 'x', s.kernel_width, 'x', s.input_channels, '/', s.groups));
   }
   const kernels::ConvTransposeShape s = conv_transpose_shape(lowering, node);
   add_conv(lowering, node, kernels::QConvTransposePlan(s),

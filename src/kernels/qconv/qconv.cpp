@@ -1,5 +1,6 @@
 #include "kernels/qconv/qconv.h"
 
+#include "kernels/qconv/qwinograd.h"
 #include "kernels/qconv/run.h"
 
 namespace enr::kernels {
@@ -20,17 +21,30 @@ size_t group_bytes(const ConvShape& s) noexcept { return round_up_64(qgemm_packe
 
 }  // namespace
 
-QConvPlan::QConvPlan(const ConvShape& shape) : shape_(shape) {
+QConvFormat choose_static_format(const ConvShape& shape) noexcept {
+  return prefers_qwinograd(shape) ? QConvFormat::kWinograd : QConvFormat::kGemm;
+}
+
+QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape), format_(format) {
   check_conv_shape(shape_, "convolution");
+  if (format_ == QConvFormat::kWinograd) {
+    if (!fits_qwinograd(shape_)) fail_execution("convolution: Winograd's format does not serve this filter");
+    winograd_ = plan_qwinograd(shape_);
+    workspace_bytes_ = qwinograd_workspace_bytes(shape_, winograd_);
+    return;
+  }
   const size_t pixels = shape_.batch * shape_.output_height() * shape_.output_width();
   workspace_bytes_ = padding_bytes(shape_) +
                      qgemm_workspace_bytes(pixels, shape_.output_channels / shape_.groups, filter_size(shape_));
 }
 
-size_t QConvPlan::packed_bytes() const noexcept { return shape_.groups * group_bytes(shape_); }
+size_t QConvPlan::packed_bytes() const noexcept {
+  return format_ == QConvFormat::kWinograd ? qwinograd_packed_bytes(shape_) : shape_.groups * group_bytes(shape_);
+}
 
 void QConvPlan::pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization,
                             void* packed) const noexcept {
+  if (format_ == QConvFormat::kWinograd) return pack_qwinograd(shape_, weights, bias, quantization, packed);
   for (size_t group = 0; group < shape_.groups; ++group) {
     const size_t first = group * (shape_.output_channels / shape_.groups);
     qgemm_pack_static(group_weights(shape_, weights, group), bias != nullptr ? bias + first : nullptr,
@@ -47,13 +61,21 @@ void QConvPlan::pack_dynamic(const QConvWeights& weights, const QDynamic& quanti
 }
 
 void QConvPlan::run(const QConvCall& call, void* workspace) const noexcept {
+  if (format_ == QConvFormat::kWinograd) {
+    run_qwinograd(shape_, winograd_, call, workspace);
+  } else {
+    run_gemm(call, workspace);
+  }
+}
+
+void QConvPlan::run_gemm(const QConvCall& call, void* workspace) const noexcept {
   const ConvShape& s = shape_;
   const size_t height = s.output_height(), width = s.output_width();
   if (s.batch * height * width == 0) return;
   const PaddedInput input(s, call, workspace);
   for (size_t group = 0; group < s.groups; ++group) {
     const size_t first = group * (s.output_channels / s.groups);
-    QProduct product = call.product(group_weights(s, {}, group), first);
+    QProduct product = product_of(call, group_weights(s, {}, group), first);
     product.packed = static_cast<const std::byte*>(call.packed) + group * group_bytes(s);
     product.m = s.batch * height * width;
     product.c_stride = s.output_pixel_stride;
@@ -74,7 +96,5 @@ void QConvPlan::run(const QConvCall& call, void* workspace) const noexcept {
                  {input.rest, workspace_bytes_ - input.bytes});
   }
 }
-
-ENR_DEFINE_CONV_RUNS(QConvPlan)
 
 }  // namespace enr::kernels

@@ -15,15 +15,42 @@ struct QConvWeights {
   int32_t zero_point = 0;
 };
 
-struct QConvCall;
+// The arguments of a run.
+struct QConvCall {
+  QKind kind = QKind::kStatic;
+  const void* input = nullptr;
+  const void* packed = nullptr;
+  void* output = nullptr;  // must not overlap the input
+  // Static: the zero point as packed.
+  int32_t input_zero_point = 0;
+  QOutput output_range{};
+  // Dynamic: the parameters of each image of the batch (XNNPACK's num_nonbatch_dims = 3).
+  const Quantization* images = nullptr;
+  QClamp clamp{};
+};
+
+// The format of the packed weights. kGemm serves everything, kWinograd static images and kernels of 3x3.
+enum class QConvFormat : uint8_t { kGemm, kWinograd };
+
+// The one that is fastest for static images.
+QConvFormat choose_static_format(const ConvShape& shape) noexcept;
+
+struct QWinogradPlan {
+  size_t tiles_high = 0, tiles_wide = 0;  // windows of 2x2 outputs along the sides of an image
+  size_t blocks = 1;                      // of windows
+  size_t panel_pieces = 1;                // of a block
+  size_t lanes = 1;                       // that work at the same time, with scratch of their own
+  size_t lane_bytes = 0;
+};
 
 class QConvPlan {
  public:
-  // Throws (fail_execution) where the shape is inconsistent.
-  explicit QConvPlan(const ConvShape& shape);
+  // Throws (fail_execution) where the shape is inconsistent, or no kernel of the format.
+  explicit QConvPlan(const ConvShape& shape, QConvFormat format = QConvFormat::kGemm);
 
   const ConvShape& shape() const noexcept { return shape_; }
-  // Depends on the filter only, not on the input's size.
+  QConvFormat format() const noexcept { return format_; }
+  // Depends on filter and format only, not on the input's size.
   size_t packed_bytes() const noexcept;
   // scale_count is 1 or output_channels.
   void pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization,
@@ -33,19 +60,14 @@ class QConvPlan {
   // Depends on num_threads() at the plan's construction; a run with more threads stays right.
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
 
-  // input_zero_point: as packed. Input and output must not overlap.
-  void run_static(const void* input, int32_t input_zero_point, const void* packed, const QOutput& output_range,
-                  void* output, void* workspace) const noexcept;
-  // images: the parameters of each image of the batch (XNNPACK's num_nonbatch_dims = 3).
-  void run_dynamic(const int8_t* input, const Quantization* images, const void* packed, QClamp clamp, float* output,
-                   void* workspace) const noexcept;
-  void run_dynamic_f16(const int8_t* input, const Quantization* images, const void* packed, QClamp clamp,
-                       uint16_t* output, void* workspace) const noexcept;
-
- private:
   void run(const QConvCall& call, void* workspace) const noexcept;
 
+ private:
+  void run_gemm(const QConvCall& call, void* workspace) const noexcept;
+
   ConvShape shape_;
+  QConvFormat format_;
+  QWinogradPlan winograd_;
   size_t workspace_bytes_ = 0;
 };
 
@@ -61,16 +83,9 @@ class QConvTransposePlan {
   void pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization, void* packed) const;
   void pack_dynamic(const QConvWeights& weights, const QDynamic& quantization, void* packed) const;
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
-  void run_static(const void* input, int32_t input_zero_point, const void* packed, const QOutput& output_range,
-                  void* output, void* workspace) const noexcept;
-  void run_dynamic(const int8_t* input, const Quantization* images, const void* packed, QClamp clamp, float* output,
-                   void* workspace) const noexcept;
-  void run_dynamic_f16(const int8_t* input, const Quantization* images, const void* packed, QClamp clamp,
-                       uint16_t* output, void* workspace) const noexcept;
-
- private:
   void run(const QConvCall& call, void* workspace) const noexcept;
 
+ private:
   ConvTransposeShape shape_;
   size_t workspace_bytes_ = 0;
 };

@@ -101,7 +101,7 @@ void QConvTransposePlan::run(const QConvCall& call, void* workspace) const noexc
   for (size_t group = 0; group < s.groups; ++group) {
     for (size_t index = 0; index < phase_count(s); ++index) {
       const Phase phase(s, index);
-      QProduct product = call.product(phase.weights(s), group * (s.output_channels / s.groups));
+      QProduct product = product_of(call, phase.weights(s), group * (s.output_channels / s.groups));
       product.packed = packed;
       packed += phase_bytes(s, phase);
       const uint8_t flip = static_cast<uint8_t>(static_cast<const QPackedHeader*>(product.packed)->flip);
@@ -113,7 +113,7 @@ void QConvTransposePlan::run(const QConvCall& call, void* workspace) const noexc
       std::byte* first_image = static_cast<std::byte*>(product.c);
       for (size_t image = 0; image < s.batch; ++image) {
         const size_t pixel = (image * height + phase.rows.first) * width + phase.columns.first;
-        product.c = first_image + pixel * s.output_pixel_stride * call.output_bytes();
+        product.c = first_image + pixel * s.output_pixel_stride * output_bytes(call.kind);
         product.rows = call.images != nullptr ? call.images + image : nullptr;
         product.rows_each = std::max<size_t>(product.m, 1);
         const WindowSource source = input.source(image, group, flip);
@@ -134,7 +134,5 @@ void QConvTransposePlan::run(const QConvCall& call, void* workspace) const noexc
     }
   }
 }
-
-ENR_DEFINE_CONV_RUNS(QConvTransposePlan)
 
 }  // namespace enr::kernels

@@ -11,27 +11,18 @@
 
 namespace enr::kernels {
 
-// The arguments of a run of any kind.
-struct QConvCall {
-  QKind kind = QKind::kStatic;
-  const void* input = nullptr;
-  const void* packed = nullptr;
-  void* output = nullptr;
-  int32_t input_zero_point = 0;          // static
-  QOutput output_range{};                // static
-  const Quantization* images = nullptr;  // dynamic
-  QClamp clamp{};                        // dynamic
+inline size_t output_bytes(QKind kind) noexcept {
+  return kind == QKind::kStatic ? 1 : kind == QKind::kDynamic ? sizeof(float) : sizeof(uint16_t);
+}
 
-  size_t output_bytes() const noexcept { return kind == QKind::kStatic ? 1 : kind == QKind::kDynamic ? 4 : 2; }
-  // Of the output channels from `first` on.
-  QProduct product(const QWeights& weights, size_t first) const noexcept {
-    return {.kind = kind,
-            .weights = weights,
-            .c = static_cast<std::byte*>(output) + first * output_bytes(),
-            .output = output_range,
-            .clamp = clamp};
-  }
-};
+// The product of a call, of the output channels from `first` on.
+inline QProduct product_of(const QConvCall& call, const QWeights& weights, size_t first) noexcept {
+  return {.kind = call.kind,
+          .weights = weights,
+          .c = static_cast<std::byte*>(call.output) + first * output_bytes(call.kind),
+          .output = call.output_range,
+          .clamp = call.clamp};
+}
 
 inline size_t round_up_64(size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
 
@@ -104,37 +95,5 @@ struct PaddedInput {
     return {input + image * image_bytes + group * channels, padding + image * row, pixel_stride, channels, flip};
   }
 };
-
-#define ENR_DEFINE_CONV_RUNS(Plan)                                                                                    \
-  void Plan::run_static(const void* input, int32_t input_zero_point, const void* packed, const QOutput& output_range, \
-                        void* output, void* workspace) const noexcept {                                               \
-    run({.kind = QKind::kStatic,                                                                                      \
-         .input = input,                                                                                              \
-         .packed = packed,                                                                                            \
-         .output = output,                                                                                            \
-         .input_zero_point = input_zero_point,                                                                        \
-         .output_range = output_range},                                                                               \
-        workspace);                                                                                                   \
-  }                                                                                                                   \
-  void Plan::run_dynamic(const int8_t* input, const Quantization* images, const void* packed, QClamp clamp,           \
-                         float* output, void* workspace) const noexcept {                                             \
-    run({.kind = QKind::kDynamic,                                                                                     \
-         .input = input,                                                                                              \
-         .packed = packed,                                                                                            \
-         .output = output,                                                                                            \
-         .images = images,                                                                                            \
-         .clamp = clamp},                                                                                             \
-        workspace);                                                                                                   \
-  }                                                                                                                   \
-  void Plan::run_dynamic_f16(const int8_t* input, const Quantization* images, const void* packed, QClamp clamp,       \
-                             uint16_t* output, void* workspace) const noexcept {                                      \
-    run({.kind = QKind::kDynamicF16,                                                                                  \
-         .input = input,                                                                                              \
-         .packed = packed,                                                                                            \
-         .output = output,                                                                                            \
-         .images = images,                                                                                            \
-         .clamp = clamp},                                                                                             \
-        workspace);                                                                                                   \
-  }
 
 }  // namespace enr::kernels

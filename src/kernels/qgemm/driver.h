@@ -18,8 +18,6 @@ struct alignas(64) QPackedHeader {
   int32_t weight_zero_point = 0;
 };
 
-enum class QKind : uint8_t { kStatic, kDynamic, kDynamicF16 };
-
 struct QProduct {
   QKind kind = QKind::kStatic;
   QWeights weights;  // type, n, k, block_size

@@ -38,9 +38,10 @@ void qgemm_static(size_t m, size_t n, size_t k, const void* a, size_t a_stride, 
   run(product, a, a_stride, workspace);
 }
 
+template <class Out>
 void qgemm_dynamic(size_t m, const QWeights& weights, const int8_t* a, size_t a_stride, const Quantization* rows,
-                   const void* packed, QClamp clamp, float* c, size_t c_stride, QWorkspace workspace) noexcept {
-  const QProduct product{.kind = QKind::kDynamic,
+                   const void* packed, QClamp clamp, Out* c, size_t c_stride, QWorkspace workspace) noexcept {
+  const QProduct product{.kind = sizeof(Out) == sizeof(float) ? QKind::kDynamic : QKind::kDynamicF16,
                          .weights = weights,
                          .packed = packed,
                          .m = m,
@@ -51,17 +52,9 @@ void qgemm_dynamic(size_t m, const QWeights& weights, const int8_t* a, size_t a_
   run(product, a, a_stride, workspace);
 }
 
-void qgemm_dynamic_f16(size_t m, const QWeights& weights, const int8_t* a, size_t a_stride, const Quantization* rows,
-                       const void* packed, QClamp clamp, uint16_t* c, size_t c_stride, QWorkspace workspace) noexcept {
-  const QProduct product{.kind = QKind::kDynamicF16,
-                         .weights = weights,
-                         .packed = packed,
-                         .m = m,
-                         .c = c,
-                         .c_stride = c_stride,
-                         .clamp = clamp,
-                         .rows = rows};
-  run(product, a, a_stride, workspace);
-}
+template void qgemm_dynamic<float>(size_t, const QWeights&, const int8_t*, size_t, const Quantization*, const void*,
+                                   QClamp, float*, size_t, QWorkspace) noexcept;
+template void qgemm_dynamic<uint16_t>(size_t, const QWeights&, const int8_t*, size_t, const Quantization*, const void*,
+                                      QClamp, uint16_t*, size_t, QWorkspace) noexcept;
 
 }  // namespace enr::kernels

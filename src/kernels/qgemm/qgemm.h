@@ -19,6 +19,9 @@ enum class QWeightType : uint8_t {
   kInt4,   // value + zero point (8) in 4 bits, two to a byte: even indices of a row in the low half
 };
 
+// What goes in and comes out: 8 bits and 8 bits; int8 rows with their own parameters and floats or halves.
+enum class QKind : uint8_t { kStatic, kDynamic, kDynamicF16 };
+
 // The constant weights of a product: n outputs, k inputs.
 struct QWeights {
   QWeightType type = QWeightType::kInt8;
@@ -84,10 +87,10 @@ struct QClamp {
   float max = std::numeric_limits<float>::infinity();
 };
 
-// rows: the parameters of each row of a. `weights` is looked at for type, n, k and block_size.
+// rows: the parameters of each row of a. `weights` is looked at for type, n, k and block_size. Out: float, or uint16_t
+// for the bits of halves.
+template <class Out>
 void qgemm_dynamic(size_t m, const QWeights& weights, const int8_t* a, size_t a_stride, const Quantization* rows,
-                   const void* packed, QClamp clamp, float* c, size_t c_stride, QWorkspace workspace) noexcept;
-void qgemm_dynamic_f16(size_t m, const QWeights& weights, const int8_t* a, size_t a_stride, const Quantization* rows,
-                       const void* packed, QClamp clamp, uint16_t* c, size_t c_stride, QWorkspace workspace) noexcept;
+                   const void* packed, QClamp clamp, Out* c, size_t c_stride, QWorkspace workspace) noexcept;
 
 }  // namespace enr::kernels
