@@ -58,7 +58,7 @@ std::vector<Reference> references() {
       {Unary::kLog1p, [](Real x) { return std::log1p(x); }, 2},
       {Unary::kSin, [](Real x) { return std::sin(x); }, 2},
       {Unary::kCos, [](Real x) { return std::cos(x); }, 2},
-      {Unary::kTan, [](Real x) { return std::tan(x); }, 3},
+      {Unary::kTan, [](Real x) { return std::tan(x); }, 4},
       {Unary::kAsin, [](Real x) { return std::asin(x); }, 3},
       {Unary::kAcos, [](Real x) { return std::acos(x); }, 3},
       {Unary::kAtan, [](Real x) { return std::atan(x); }, 3},

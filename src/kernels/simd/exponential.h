@@ -115,20 +115,24 @@ ENR_INLINE V exp(V x) {
   return scale_by(fma(exp_tail(r), r * r, r) + constant<V>(1), n);
 }
 
+// (2^r - 1) / r for |r| <= 1/2.
+template <class V>
+ENR_INLINE V exp2_tail(V r) {
+  if constexpr (sizeof(ScalarOf<V>) == 4) {
+    return polynomial(r, 0.693147182, 0.240226477, 0.0555033237, 0.00961844157, 0.00133988925, 0.000153525078);
+  } else {
+    return polynomial(r, 0.69314718055994529, 0.24022650695910072, 0.055504108664821687, 0.0096181291076283294,
+                      0.0013333558146392634, 0.00015403530393641145, 1.5252733854378731e-05, 1.3215486594673559e-06,
+                      1.017805191463964e-07, 7.0549745290768629e-09, 4.4565749341050995e-10, 2.5625399948375645e-11);
+  }
+}
+
 template <class V>
 ENR_INLINE V exp2(V x) {
   x = min_keep_nan(max_keep_nan(x, constant<V>(FloatFormat<V>::kExp2Low)), constant<V>(FloatFormat<V>::kExp2High));
   const Whole<V> n = nearest_whole(x, 1.0);
   const V r = x - n.value;
-  V q;
-  if constexpr (sizeof(ScalarOf<V>) == 4) {
-    q = polynomial(r, 0.693147182, 0.240226477, 0.0555033237, 0.00961844157, 0.00133988925, 0.000153525078);
-  } else {
-    q = polynomial(r, 0.69314718055994529, 0.24022650695910072, 0.055504108664821687, 0.0096181291076283294,
-                   0.0013333558146392634, 0.00015403530393641145, 1.5252733854378731e-05, 1.3215486594673559e-06,
-                   1.017805191463964e-07, 7.0549745290768629e-09, 4.4565749341050995e-10, 2.5625399948375645e-11);
-  }
-  return scale_by(fma(q, r, constant<V>(1)), n);
+  return scale_by(fma(exp2_tail(r), r, constant<V>(1)), n);
 }
 
 template <class V>

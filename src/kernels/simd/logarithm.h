@@ -143,7 +143,71 @@ ENR_INLINE V atanh(V x) {
   return copysign(constant<V>(0.5) * log1p((a + a) / (constant<V>(1) - a)), x);
 }
 
-// |x|^y in float64's range and 2^-33 of accuracy, the engine of float32's pow.
+// |x|^y from a logarithm of twice the precision, where products and sums round once: the exponent multiplies its error.
+#if defined(__FMA__) || defined(__aarch64__)
+template <class V>
+struct TwoParts {
+  V high, low;
+};
+
+// log2(a) of a positive normal number.
+template <class V>
+ENR_INLINE TwoParts<V> log2_parts(V a) {
+  constexpr bool is_float = sizeof(ScalarOf<V>) == 4;
+  V shift;
+  const LogParts<V> parts = split(normalise(a, shift));
+  const V n = parts.exponent + shift;
+  // log(1 + f) = 2s + 2/3 s^3 + ..., s = f / (2 + f) in two parts.
+  const V two = constant<V>(2);
+  const V sum = parts.f + two, sum_low = parts.f - (sum - two);
+  const V inverse = constant<V>(1) / sum;
+  const V s = parts.f * inverse;
+  const V s_low = (fma(negate(s), sum, parts.f) - s * sum_low) * inverse;
+  const V z = s * s;
+  V first, rest;  // log(1 + f), the first part exact to its last digit
+  if constexpr (is_float) {
+    const V tail = s * z * polynomial(z, 0.666666656408, 0.400003363147, 0.285372321681, 0.235836909328);
+    first = s + s;
+    rest = fma(s_low, two + (z + z), tail);
+  } else {
+    const V z_low = fma(s, s, negate(z)) + (s + s) * s_low;
+    const V cube = s * z;
+    const V cube_low = fma(s, z, negate(cube)) + fma(s, z_low, s_low * z);
+    const V third = constant<V>(2.0 / 3);
+    const V term = cube * third;
+    const V term_low =
+        fma(cube, third, negate(term)) + fma(cube, constant<V>(3.70074341541718826e-17), cube_low * third);
+    const V tail = cube * z *
+                   polynomial(z, 0.400000000000022733, 0.285714285700909593, 0.222222225215227557, 0.181817842220269612,
+                              0.153867642360775972, 0.132566521230888286, 0.131979082002784867);
+    first = s + s + term;
+    rest = (term - (first - (s + s))) + (fma(two, s_low, term_low) + tail);
+  }
+  const V high = first + rest;
+  const V low = rest - (high - first);
+  const V factor = constant<V>(1.4426950408889634074);
+  const V factor_low = constant<V>(is_float ? 1.9259629911266175e-8 : 2.0355273740931033e-17);
+  const V product = high * factor;
+  const V product_low = fma(high, factor, negate(product)) + fma(high, factor_low, low * factor);
+  const V whole = n + product;
+  return {whole, (product - (whole - n)) + product_low};
+}
+
+template <class V>
+ENR_INLINE V pow_of_magnitude(V a, V y) {
+  const V infinity = constant<V>(__builtin_inf());
+  TwoParts<V> logarithm = log2_parts(a);
+  const auto is_special = (a == V{}) | ~(a < infinity);
+  logarithm.high = a == V{} ? negate(infinity) : is_special ? a : logarithm.high;
+  const V product = y * logarithm.high;
+  const V limited = min_keep_nan(max_keep_nan(product, constant<V>(FloatFormat<V>::kExp2Low)),
+                                 constant<V>(FloatFormat<V>::kExp2High));
+  const V rest = fma(y, logarithm.high, negate(product)) + y * logarithm.low;
+  const Whole<V> n = nearest_whole(limited, 1.0);
+  const V r = (limited - n.value) + (product == limited ? rest : V{});
+  return scale_by(fma(exp2_tail(r), r, constant<V>(1)), n);
+}
+#else
 ENR_INLINE F64 pow_core(F64 x, F64 y) {
   const LogParts<F64> parts = split(x);
   const F64 s = parts.f / (parts.f + constant<F64>(2));
@@ -162,20 +226,27 @@ ENR_INLINE F64 pow_core(F64 x, F64 y) {
   return fma(q, f, constant<F64>(1)) * power_of_two<F64>(n.integer);
 }
 
-ENR_INLINE F32 pow(F32 x, F32 y) {
-  const F32 a = abs(x), one = constant<F32>(1), infinity = constant<F32>(__builtin_inf());
-  F32 result = to_floats(pow_core(low_doubles(a), low_doubles(y)), pow_core(high_doubles(a), high_doubles(y)));
-  const F32 half = y * constant<F32>(0.5);
-  const I32 is_whole = round<Rounding::kTowardsZero>(y) == y;
-  const I32 is_odd = is_whole & (round<Rounding::kTowardsZero>(half) != half);
-  const I32 is_negative = (I32)x < 0;
-  result = (F32)((U32)result ^ ((U32)(is_negative & is_odd) & 0x80000000u));
-  const I32 has_no_root = (x < F32{}) & (x > negate(infinity)) & ~is_whole;
-  result = has_no_root ? constant<F32>(__builtin_nan("")) : result;
-  return (y == F32{}) | (x == one) | ((a == one) & (abs(y) == infinity)) ? one : result;
+// In float64's range and 2^-33 of accuracy.
+ENR_INLINE F32 pow_of_magnitude(F32 a, F32 y) {
+  return to_floats(pow_core(low_doubles(a), low_doubles(y)), pow_core(high_doubles(a), high_doubles(y)));
 }
-ENR_INLINE F64 pow(F64 x, F64 y) {
-  return each_lane(x, y, [](double a, double b) { return __builtin_pow(a, b); });
+ENR_INLINE F64 pow_of_magnitude(F64 a, F64 y) {
+  return each_lane(a, y, [](double x, double power) { return __builtin_pow(x, power); });
+}
+#endif
+
+template <class V>
+ENR_INLINE V pow(V x, V y) {
+  const V a = abs(x), one = constant<V>(1), infinity = constant<V>(__builtin_inf());
+  V result = pow_of_magnitude(a, y);
+  const V half = y * constant<V>(0.5);
+  const auto is_whole = round<Rounding::kTowardsZero>(y) == y;
+  const auto is_odd = is_whole & (round<Rounding::kTowardsZero>(half) != half);
+  const auto is_negative = (SignedOf<V>)x < 0;
+  result = (V)((UnsignedOf<V>)result ^ ((UnsignedOf<V>)(is_negative & is_odd) & BitsOf<V>::kSign));
+  const auto has_no_root = (x < V{}) & (x > negate(infinity)) & ~is_whole;
+  result = has_no_root ? constant<V>(__builtin_nan("")) : result;
+  return (y == V{}) | (x == one) | ((a == one) & (abs(y) == infinity)) ? one : result;
 }
 
 }  // namespace enr::kernels::ENR_ISA

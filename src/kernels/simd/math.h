@@ -13,17 +13,11 @@ namespace enr::kernels::ENR_ISA {
   ENR_INLINE type name(type x) {                                      \
     return each_lane(x, [](scalar value) { return builtin(value); }); \
   }
-ENR_LANE_FUNCTION(F64, double, asin, __builtin_asin)
-ENR_LANE_FUNCTION(F64, double, acos, __builtin_acos)
-ENR_LANE_FUNCTION(F64, double, atan, __builtin_atan)
 ENR_LANE_FUNCTION(F64, double, erf, __builtin_erf)
 ENR_LANE_FUNCTION(F64, double, erfc, __builtin_erfc)
 ENR_LANE_FUNCTION(F32, float, erfc, __builtin_erfcf)
 #undef ENR_LANE_FUNCTION
 
-ENR_INLINE F64 atan2(F64 y, F64 x) {
-  return each_lane(y, x, [](double a, double b) { return __builtin_atan2(a, b); });
-}
 ENR_INLINE F64 hypot(F64 x, F64 y) {
   return each_lane(x, y, [](double a, double b) { return __builtin_hypot(a, b); });
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Trigonometric functions of floating vectors: sin and cos within 2 ulp, the others within 3. Arguments beyond a
-// million, which hardly occur, go to the C library one by one.
+// Trigonometric functions of floating vectors: sin and cos within 2 ulp, tan within 4, the others within 3. Arguments
+// beyond a million, which hardly occur, go to the C library one by one.
 
 #include "kernels/simd/exponential.h"
 
@@ -22,8 +22,17 @@ struct Angle {
   V rest;
 };
 
-// Float angles are reduced in double.
+// Float angles are reduced in double, or, where products and sums round once and all angles are small, in float: then
+// the first step is exact.
 ENR_INLINE Angle<F32> reduce_angle(F32 x) {
+#if defined(__FMA__) || defined(__aarch64__)
+  if (__builtin_expect(!any(~(abs(x) < constant<F32>(8192))), 1)) {
+    const Whole<F32> n = nearest_whole(x, kTwoOverPi);
+    const F32 first = fma(n.value, constant<F32>(-1.57079637050628662), x);
+    const F32 second = fma(n.value, constant<F32>(4.37113882867379289e-8), first);
+    return {n.integer, fma(n.value, constant<F32>(1.71512449944288281e-15), second), F32{}};
+  }
+#endif
   const F64 low = low_doubles(x), high = high_doubles(x);
   const F64 n_low = nearest_whole(low, kTwoOverPi).value, n_high = nearest_whole(high, kTwoOverPi).value;
   const F64 first = constant<F64>(-kHalfPi1), second = constant<F64>(-kHalfPi2);
@@ -124,6 +133,52 @@ ENR_INLINE F32 atan_near(F32 a) {
   return fma(p * z, a, a);
 }
 
+// atan(u) for |u| <= tan(pi/8), within half an ulp of what it is added to.
+ENR_INLINE F64 atan_near(F64 u) {
+  const F64 z = u * u;
+  const F64 p =
+      polynomial(z, -0.33333333333333199, 0.1999999999995404805, -0.14285714280244870188, 0.111111107859464286,
+                 -0.090908978307004493737, 0.076920615308976105135, -0.066631191350100791853, 0.058479995485719145683,
+                 -0.050398021191403490121, 0.038077190164330437816, -0.017921011538626720758);
+  return fma(p * z, u, u);
+}
+
+inline constexpr double kTanPi8 = 0.41421356237309504880;
+// What the doubles nearest to pi/2 and pi/4 leave out.
+inline constexpr double kHalfPiRest = 6.12323399573676603587e-17, kQuarterPiRest = 3.06161699786838301793e-17;
+
+// atan(a) = atan(1) + atan((a - 1) / (a + 1)), or pi/2 - atan(1 / a).
+ENR_INLINE F64 atan(F64 x) {
+  const F64 a = abs(x), one = constant<F64>(1);
+  const I64 is_middle = a > constant<F64>(kTanPi8), is_steep = a > constant<F64>(1 / kTanPi8);
+  const F64 numerator = is_steep ? negate(one) : is_middle ? a - one : a;
+  const F64 denominator = is_steep ? a : is_middle ? a + one : one;
+  const F64 base = is_steep ? constant<F64>(kPi / 2) : is_middle ? constant<F64>(kPi / 4) : F64{};
+  const F64 rest = is_steep ? constant<F64>(kHalfPiRest) : is_middle ? constant<F64>(kQuarterPiRest) : F64{};
+  return copysign(base + (atan_near(numerator / denominator) + rest), x);
+}
+
+ENR_INLINE F64 atan2(F64 y, F64 x) {
+  const F64 infinity = constant<F64>(__builtin_inf());
+  const F64 ax = abs(x), ay = abs(y);
+  const I64 is_steep = ay > ax;
+  const F64 largest = is_steep ? ay : ax;
+  // So that sums do not overflow and quotients of denormals keep their digits.
+  const F64 scale = largest > constant<F64>(0x1p1000)   ? constant<F64>(0x1p-100)
+                    : largest < constant<F64>(0x1p-900) ? constant<F64>(0x1p100)
+                                                        : constant<F64>(1);
+  const F64 larger = largest * scale, smaller = (is_steep ? ax : ay) * scale;
+  const I64 is_middle = (smaller > larger * constant<F64>(kTanPi8)) | (smaller == infinity);
+  F64 u = (is_middle ? smaller - larger : smaller) / (is_middle ? smaller + larger : larger);
+  // 0 / 0 counts as 0, infinity / infinity as 1.
+  u = (larger == F64{}) | (smaller == infinity) ? F64{} : u;
+  F64 angle = atan_near(u) + (is_middle ? constant<F64>(kQuarterPiRest) : F64{});
+  angle = (is_middle ? constant<F64>(kPi / 4) : F64{}) + angle;
+  angle = is_steep ? constant<F64>(kPi / 2) - (angle - constant<F64>(kHalfPiRest)) : angle;
+  angle = (I64)x < 0 ? constant<F64>(kPi) - (angle - constant<F64>(2 * kHalfPiRest)) : angle;
+  return (x != x) | (y != y) ? x + y : copysign(angle, y);
+}
+
 ENR_INLINE F32 atan(F32 x) {
   const F32 a = abs(x);
   const I32 is_steep = a > constant<F32>(1);
@@ -148,6 +203,34 @@ ENR_INLINE F32 atan2(F32 y, F32 x) {
 // asin(s) for 0 <= s <= 1/2, z = s^2.
 ENR_INLINE F32 asin_near(F32 s, F32 z) {
   return fma(polynomial(z, 0.166667521, 0.0749530047, 0.0454701185, 0.0241804272, 0.0421652645) * z, s, s);
+}
+
+ENR_INLINE F64 asin_near(F64 s, F64 z) {
+  const F64 p =
+      polynomial(z, 0.16666666666665382516, 0.075000000003431024732, 0.044642856823454301406, 0.030381959331654499304,
+                 0.022371753529437026399, 0.017359770813565626311, 0.013884603027928063844, 0.012173240275318878227,
+                 0.0065110555026878572051, 0.019573274613841605927, -0.016292975980587950751, 0.031958149375763367062);
+  return fma(p * z, s, s);
+}
+
+ENR_INLINE F64 asin(F64 x) {
+  const F64 a = abs(x);
+  const I64 is_large = a > constant<F64>(0.5);
+  const F64 z = is_large ? (constant<F64>(1) - a) * constant<F64>(0.5) : a * a;
+  const F64 near = asin_near(is_large ? sqrt(z) : a, z);
+  const F64 far = constant<F64>(kPi / 2) - (near + near - constant<F64>(kHalfPiRest));
+  return copysign(is_large ? far : near, x);
+}
+
+ENR_INLINE F64 acos(F64 x) {
+  const F64 a = abs(x);
+  const I64 is_large = a > constant<F64>(0.5);
+  const F64 z = is_large ? (constant<F64>(1) - a) * constant<F64>(0.5) : a * a;
+  const F64 near = asin_near(is_large ? sqrt(z) : a, z);
+  const F64 doubled = near + near;
+  const F64 far = x < F64{} ? constant<F64>(kPi) - (doubled - constant<F64>(2 * kHalfPiRest)) : doubled;
+  const F64 middle = constant<F64>(kPi / 2) - (copysign(near, x) - constant<F64>(kHalfPiRest));
+  return is_large ? far : middle;
 }
 
 ENR_INLINE F32 asin(F32 x) {
