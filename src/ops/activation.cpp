@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "ops/element.h"
 #include "ops/families.h"
 #include "ops/scalar_loop.h"
 
@@ -134,6 +135,8 @@ struct IntegerThreshold {
 void threshold_out(OpContext& context, const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
   if (is_integer(self.dtype)) {
     require_castable(self.dtype, out);
+    element_of(threshold, self.dtype, "threshold");
+    element_of(value, self.dtype, "value");
     const LoopParams params{0, 0, threshold.to<int64_t>(), value.to<int64_t>()};
     return run_loop(context, integer_binary_loop<IntegerThreshold>(), params, {self, self}, out);
   }

@@ -17,12 +17,11 @@ Element integer_element(const Scalar& value, DType dtype, const char* what) {
   using Limits = std::numeric_limits<T>;
   if (value.is_double()) {
     const double number = value.to<double>();
-    constexpr double kLow = std::is_signed_v<T> ? static_cast<double>(Limits::lowest()) : -0x1p63;
-    // The first double past the type's maximum.
-    constexpr double kHigh = sizeof(T) == 8 ? (std::is_signed_v<T> ? 0x1p63 : 0x1p64) : double(Limits::max()) + 1;
-    if (!(number > kLow - 1 && number < kHigh)) fail_range(value, dtype, what);
-    if (number < 0) return Element::of(static_cast<T>(static_cast<int64_t>(number)));
-    return Element::of(static_cast<T>(static_cast<uint64_t>(number)));
+    constexpr auto kLow = static_cast<double>(Limits::lowest());
+    // Of 64 bits, the first double past the type's maximum.
+    constexpr auto kHigh = static_cast<double>(Limits::max());
+    if (!(number >= kLow && (sizeof(T) == 8 ? number < kHigh : number <= kHigh))) fail_range(value, dtype, what);
+    return Element::of(static_cast<T>(number));
   }
   const int64_t number = value.to<int64_t>();
   if constexpr (sizeof(T) < 8) {

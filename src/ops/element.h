@@ -27,7 +27,7 @@ struct Element {
 };
 
 // The number as an element of the dtype. Throws, naming the argument, where it is out of the dtype's range; fractions
-// of integers are cut off, negative numbers wrap in unsigned types, as in eager.
+// of integers are cut off, negative integers (but not fractions) wrap in unsigned types, as in eager.
 Element element_of(const Scalar& value, DType dtype, const char* what);
 
 // The same where eager lets numbers out of a half kind's range become infinite: in tensors of one element.

@@ -2,7 +2,9 @@
 
 #include <bit>
 #include <limits>
+#include <utility>
 
+#include "ops/element.h"
 #include "ops/families.h"
 #include "ops/scalar_loop.h"
 
@@ -30,6 +32,12 @@ void clamp_out(OpContext& context, const Tensor& self, const std::optional<Scala
   require_not_bool(common, "self");
   require_real(common, "self");
   require_castable(common, out);
+  if (is_integer(common)) {
+    // As any number that becomes an element: out of range is refused, below zero wraps in unsigned dtypes.
+    for (const auto& [bound, name] : {std::pair(&low, "min"), std::pair(&high, "max")}) {
+      if (*bound) element_of(**bound, common, name);
+    }
+  }
   if (low && high && common != DType::kUInt64) {
     const LoopParams params{low->to<double>(), high->to<double>(), low->to<int64_t>(), high->to<int64_t>()};
     return run_loop(context, loop_for(Unary::kClamp, common), params, {self}, out);

@@ -73,8 +73,13 @@ def test_matrices(data, dtype, n, m, offset):
     check(data, "aten::triu_indices.out", n, m, offset, expected=np.stack(np.triu_indices(n, offset, m)))
 
 
-@pytest.mark.parametrize("value, dtype", [(300, np.uint8), (-129, np.int8), (2**31, np.int32), (1e39, np.float32),
-                                          (float("nan"), np.int32), (float("inf"), np.int64)])  # fmt: skip
+OUT_OF_RANGE = [
+    (300, np.uint8), (-129, np.int8), (2**31, np.int32), (1e39, np.float32), (-256, np.uint8), (-0.5, np.uint8),
+    (-1.5, np.uint64), (255.5, np.uint8), (127.5, np.int8), (float("nan"), np.int32), (float("inf"), np.int64),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value, dtype", OUT_OF_RANGE)
 def test_numbers_out_of_range(value, dtype):
     x = np.zeros(3, dtype)
     refuses("aten::full.out", [3], value, outs=[x], match="fill_value: .* is out of range for")
