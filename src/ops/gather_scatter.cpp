@@ -55,10 +55,11 @@ IndexedDim check_index(OpContext& context, const Tensor& target, int64_t dim, co
   return indexed;
 }
 
-// Calls visit(position in the index, offset in the target) for the elements of rows [begin, end) of the index, a row
-// being its innermost dim.
+// Calls visit(position in the index, offset in the target) for the elements [first, end_column) of rows [begin, end) of
+// the index, a row being its innermost dim.
 template <class Visit>
-void visit_rows(const IndexedDim& indexed, int64_t begin, int64_t end, const Visit& visit) {
+void visit_columns(const IndexedDim& indexed, int64_t begin, int64_t end, int64_t first, int64_t end_column,
+                   const Visit& visit) {
   const size_t last = indexed.sizes.rank - 1;
   const int64_t length = indexed.sizes[last];
   const int64_t dim_stride = indexed.target.stride(indexed.dim);
@@ -69,10 +70,15 @@ void visit_rows(const IndexedDim& indexed, int64_t begin, int64_t end, const Vis
       if (d != indexed.dim) offset += rest % indexed.sizes[d] * indexed.target.stride(d);
       rest /= indexed.sizes[d];
     }
-    for (int64_t i = 0; i < length; ++i) {
+    for (int64_t i = first; i < end_column; ++i) {
       visit(row * length + i, offset + indexed.values[row * length + i] * dim_stride + i * step);
     }
   }
+}
+
+template <class Visit>
+void visit_rows(const IndexedDim& indexed, int64_t begin, int64_t end, const Visit& visit) {
+  visit_columns(indexed, begin, end, 0, indexed.sizes[indexed.sizes.rank - 1], visit);
 }
 
 int64_t row_count(const IndexedDim& indexed) noexcept {
@@ -140,11 +146,39 @@ void start_from_self(OpContext& context, const Tensor& self, IndexedDim& indexed
   insert_rank(indexed.target);
 }
 
+// All elements, spread over threads. Elements meet in the target only where they differ along `dim` alone: these stay
+// together and in order.
+template <class Visit>
+void visit_apart(const IndexedDim& indexed, const Visit& visit) {
+  const size_t last = indexed.sizes.rank - 1;
+  const int64_t length = indexed.sizes[last], rows = row_count(indexed);
+  constexpr int64_t kBytes = 24;  // an index, a source and a target
+  if (indexed.dim == last) {
+    return kernels::parallel_copy(static_cast<size_t>(rows), static_cast<size_t>(length * kBytes),
+                                  [&](size_t begin, size_t end) {
+                                    visit_rows(indexed, static_cast<int64_t>(begin), static_cast<int64_t>(end), visit);
+                                  });
+  }
+  const int64_t outer = product(Sizes(indexed.sizes), 0, indexed.dim), per_outer = rows / outer;
+  if (outer > 1) {
+    return kernels::parallel_copy(
+        static_cast<size_t>(outer), static_cast<size_t>(per_outer * length * kBytes), [&](size_t begin, size_t end) {
+          visit_rows(indexed, static_cast<int64_t>(begin) * per_outer, static_cast<int64_t>(end) * per_outer, visit);
+        });
+  }
+  constexpr int64_t kLine = 16;  // threads that share cache lines would wait for each other
+  const int64_t lines = (length + kLine - 1) / kLine;
+  kernels::parallel_copy(static_cast<size_t>(lines), static_cast<size_t>(rows * kLine * kBytes),
+                         [&](size_t begin, size_t end) {
+                           visit_columns(indexed, 0, rows, static_cast<int64_t>(begin) * kLine,
+                                         std::min(static_cast<int64_t>(end) * kLine, length), visit);
+                         });
+}
+
 template <class T, class Change>
 void change_elements(const IndexedDim& indexed, const T* src, int64_t src_step, const Change& change) {
   T* out = reinterpret_cast<T*>(indexed.target.data);
-  visit_rows(indexed, 0, row_count(indexed),
-             [&](int64_t from, int64_t to) { out[to] = change(out[to], src[from * src_step]); });
+  visit_apart(indexed, [&](int64_t from, int64_t to) { out[to] = change(out[to], src[from * src_step]); });
 }
 
 // Stores src (or, with a step of 0, its one element) by bytes.

@@ -56,27 +56,72 @@ void index_out(OpContext& context, const Tensor& self, OptionalTensors indices, 
   gather_region(transfer, out.data, self.data, static_cast<int64_t>(dtype_size(self.dtype)));
 }
 
-// In the order of the positions, so that of equal indices the last one stays.
-void put_region(const IndexedTransfer& transfer, std::byte* region, const std::byte* view, int64_t element) {
-  const auto chunk_bytes = static_cast<size_t>(transfer.chunk * element);
-  for (size_t r = 0; r < transfer.rest_in_view.size(); ++r) {
-    std::byte* to = region + transfer.rest_in_region[r] * element;
-    const std::byte* from = view + transfer.rest_in_view[r] * element;
-    for (size_t i = 0; i < transfer.positions.size(); ++i) {
-      std::memcpy(to + transfer.positions[i] * element, from + transfer.index_in_view[i] * element, chunk_bytes);
+// Calls body(rest, position, first, last) for the elements [first, last) of every chunk, spread over threads. Equal
+// positions stay on one thread and in order, so that of equal indices the last one stays: threads share what is not
+// indexed, or the elements of long chunks, or else the target.
+template <class Body>
+void for_each_chunk(const IndexedTransfer& transfer, int64_t element, int64_t target_count, const Body& body) {
+  const size_t rests = transfer.rest_in_region.size(), count = transfer.positions.size();
+  const int64_t chunk = transfer.chunk;
+  const auto chunk_bytes = static_cast<size_t>(chunk * element);
+  const auto run = [&](size_t begin, size_t end, int64_t first, int64_t last) {
+    for (size_t r = begin; r < end; ++r) {
+      for (size_t i = 0; i < count; ++i) body(r, i, first, last);
     }
+  };
+  if (rests > 1) {
+    return kernels::parallel_copy(rests, count * (chunk_bytes + 16),
+                                  [&](size_t begin, size_t end) { run(begin, end, 0, chunk); });
+  }
+  constexpr size_t kLongChunk = 512;
+  if (chunk_bytes >= kLongChunk) {
+    const auto lines = static_cast<size_t>(chunk * element) / 64;
+    const int64_t line = 64 / element;
+    return kernels::parallel_copy(lines, count * 64, [&](size_t begin, size_t end) {
+      run(0, rests, static_cast<int64_t>(begin) * line, end == lines ? chunk : static_cast<int64_t>(end) * line);
+    });
+  }
+  constexpr size_t kManyPositions = 32768;
+  if (count < kManyPositions) return run(0, rests, 0, chunk);
+  const auto pieces = static_cast<int64_t>(num_threads());
+  parallel_for(num_threads(), [&](size_t piece) {
+    const int64_t low = static_cast<int64_t>(piece) * target_count / pieces;
+    const int64_t high = (static_cast<int64_t>(piece) + 1) * target_count / pieces;
+    for (size_t i = 0; i < count; ++i) {
+      if (transfer.positions[i] >= low && transfer.positions[i] < high) body(0, i, 0, chunk);
+    }
+  });
+}
+
+template <size_t kSize>
+void put_chunks(const IndexedTransfer& transfer, std::byte* region, const std::byte* view, int64_t element,
+                int64_t target_count) {
+  for_each_chunk(transfer, element, target_count, [&](size_t r, size_t i, int64_t first, int64_t last) {
+    std::byte* to = region + (transfer.rest_in_region[r] + transfer.positions[i] + first) * element;
+    const std::byte* from = view + (transfer.rest_in_view[r] + transfer.index_in_view[i] + first) * element;
+    std::memcpy(to, from, kSize != 0 ? kSize : static_cast<size_t>((last - first) * element));
+  });
+}
+
+void put_region(const IndexedTransfer& transfer, std::byte* region, const std::byte* view, int64_t element,
+                int64_t target_count) {
+  switch (transfer.chunk * element) {
+    case 4:
+      return put_chunks<4>(transfer, region, view, element, target_count);
+    case 8:
+      return put_chunks<8>(transfer, region, view, element, target_count);
+    default:
+      return put_chunks<0>(transfer, region, view, element, target_count);
   }
 }
 
 template <class T>
-void add_region(const IndexedTransfer& transfer, T* region, const T* view) {
-  for (size_t r = 0; r < transfer.rest_in_view.size(); ++r) {
-    for (size_t i = 0; i < transfer.positions.size(); ++i) {
-      T* to = region + transfer.rest_in_region[r] + transfer.positions[i];
-      const T* from = view + transfer.rest_in_view[r] + transfer.index_in_view[i];
-      for (int64_t k = 0; k < transfer.chunk; ++k) to[k] = wrapping_add(to[k], from[k]);
-    }
-  }
+void add_region(const IndexedTransfer& transfer, T* region, const T* view, int64_t target_count) {
+  for_each_chunk(transfer, sizeof(T), target_count, [&](size_t r, size_t i, int64_t first, int64_t last) {
+    T* to = region + transfer.rest_in_region[r] + transfer.positions[i];
+    const T* from = view + transfer.rest_in_view[r] + transfer.index_in_view[i];
+    for (int64_t k = first; k < last; ++k) to[k] = wrapping_add(to[k], from[k]);
+  });
 }
 
 // Writes values over target[indices], where the region was resolved for a tensor of target's layout.
@@ -84,11 +129,13 @@ void put_values(OpContext& context, const IndexedRegion& region, const StridedVi
                 Tensor& target) {
   if (values.numel() == 0) return;
   const IndexedTransfer transfer = plan_transfer(context, region, values);
+  const int64_t count = target.numel();
   if (!accumulate) {
-    return put_region(transfer, target.data, values.data, static_cast<int64_t>(dtype_size(target.dtype)));
+    return put_region(transfer, target.data, values.data, static_cast<int64_t>(dtype_size(target.dtype)), count);
   }
-  with_number_type(target.dtype, "self",
-                   [&]<class T>() { add_region(transfer, target.as<T>(), reinterpret_cast<const T*>(values.data)); });
+  with_number_type(target.dtype, "self", [&]<class T>() {
+    add_region(transfer, target.as<T>(), reinterpret_cast<const T*>(values.data), count);
+  });
 }
 
 void check_values(const Tensor& self, const Tensor& values, const IndexedRegion& region) {
