@@ -249,9 +249,50 @@ size_t Method::step(size_t index) {
   return index + 1;
 }
 
+// For its life, an instruction reads copies of the tensors that lie where it writes.
+class Method::ReadCopies {
+ public:
+  ReadCopies(Method& method, const plan::Instruction& instruction, size_t index)
+      : method_(method), arguments_(method.arguments_.data() + instruction.first_arg) {
+    if (!instruction.reads_overlapped) return;
+    const std::span reads(method.plan_->overlapped_reads[index]);
+    for (const plan::OverlappedRead& read : reads) {
+      const Tensor& tensor = *method_.values_[read.value].get<Tensor>();
+      Tensor& copy = copies_.emplace_back().data.emplace<Tensor>(tensor);
+      if (tensor.data == nullptr) continue;
+      copy.data = method_.context_.scratch(tensor.size_bytes());
+      std::memcpy(copy.data, tensor.data, tensor.size_bytes());
+    }
+    reads_ = reads;
+    exchange();
+  }
+  ~ReadCopies() { exchange(); }
+  ReadCopies(const ReadCopies&) = delete;
+  ReadCopies& operator=(const ReadCopies&) = delete;
+
+ private:
+  void exchange() noexcept {
+    for (size_t i = 0; i < reads_.size(); ++i) {
+      Value& own = method_.values_[reads_[i].value];
+      if (reads_[i].own_argument) {
+        Value*& argument = arguments_[*reads_[i].own_argument];
+        argument = argument == &own ? &copies_[i] : &own;
+      } else {
+        std::swap(own.get<Tensor>()->data, copies_[i].get<Tensor>()->data);
+      }
+    }
+  }
+
+  Method& method_;
+  Value** arguments_;
+  std::span<const plan::OverlappedRead> reads_;
+  std::vector<Value> copies_;
+};
+
 void Method::call_operator(const plan::Instruction& instruction, size_t index) {
   const Operator& op = *plan_->operators[instruction.callee];
   context_.begin(call_sites_[index]);
+  const ReadCopies copies(*this, instruction, index);
   const uint64_t start = trace_ != nullptr ? now_ns() : 0;
   try {
     op.run(context_, Arguments(arguments_.data() + instruction.first_arg, instruction.arg_count));
@@ -265,12 +306,13 @@ void Method::call_operator(const plan::Instruction& instruction, size_t index) {
 
 void Method::call_delegate(const plan::Instruction& instruction, size_t index) {
   const std::string& name = plan_->method->delegates[instruction.callee].id;
+  context_.begin(call_sites_[index]);
+  const ReadCopies copies(*this, instruction, index);
   delegate_arguments_.clear();
   for (size_t a = 0; a < instruction.arg_count; ++a) {
     delegate_arguments_.push_back(arguments_[instruction.first_arg + a]->get<Tensor>());
   }
   const size_t input_count = plan_->delegates[instruction.callee]->input_count();
-  context_.begin(call_sites_[index]);
   const uint64_t start = trace_ != nullptr ? now_ns() : 0;
   try {
     for (size_t a = 0; a < delegate_arguments_.size(); ++a) {

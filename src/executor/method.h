@@ -61,6 +61,7 @@ class Method {
   void use_own_memory() noexcept;
   void execute();
   size_t step(size_t index);
+  class ReadCopies;
   void call_operator(const plan::Instruction& instruction, size_t index);
   void call_delegate(const plan::Instruction& instruction, size_t index);
   void move(Value& from, Value& to);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "plan/caller_memory.h"
+#include "plan/overlaps.h"
 #include "plan/requirements.h"
 
 namespace enr::plan {
@@ -44,6 +45,7 @@ class Builder {
     find_states();
     find_redirected();
     find_state_writes();
+    find_overlaps(*plan_);
     find_caller_memory(*plan_);
     return plan_;
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +22,11 @@ struct Instruction {
   InstructionKind kind = InstructionKind::kFree;
   // A failure later in the call would leave states half updated: save those this instruction writes first.
   bool saves_state = false;
-  uint32_t callee = 0;       // operator or delegate
-  uint32_t first_arg = 0;    // into MethodPlan::args
-  uint32_t arg_count = 0;    // kMove: from, to; kJumpIfFalse: condition; kFree: value
+  uint32_t callee = 0;     // operator or delegate
+  uint32_t first_arg = 0;  // into MethodPlan::args
+  uint32_t arg_count = 0;  // kMove: from, to; kJumpIfFalse: condition; kFree: value
+  // Some of what it reads lies where it writes: MethodPlan::overlapped_reads.
+  bool reads_overlapped = false;
   uint32_t destination = 0;  // kJumpIfFalse: the next instruction where the condition is false
 };
 
@@ -31,6 +34,12 @@ struct Instruction {
 struct State {
   uint32_t value = 0;
   std::string name;
+};
+
+// A tensor that an instruction reads although it lies where the instruction writes.
+struct OverlappedRead {
+  uint32_t value = 0;
+  std::optional<uint32_t> own_argument;  // set where the value itself is written too: the argument that reads it
 };
 
 struct MethodPlan {
@@ -41,6 +50,8 @@ struct MethodPlan {
   std::vector<std::shared_ptr<const delegates::CompiledDelegate>> delegates;
   std::vector<State> states;
   std::vector<std::vector<uint32_t>> state_writes;  // per instruction with saves_state, else empty: indices into states
+  // Per instruction with reads_overlapped, else empty: what has to be read from copies. No exporter plans memory so.
+  std::vector<std::vector<OverlappedRead>> overlapped_reads;
   // Tensor values that instructions point elsewhere (views, moves, frees): put back at the start of a call.
   std::vector<uint32_t> redirected;
   // Per input and per output of the method: whether a call may use the caller's memory for it (caller_memory.h).
