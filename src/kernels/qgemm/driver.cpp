@@ -38,8 +38,11 @@ size_t row_space(const QActivations& activations, size_t k) noexcept {
 size_t rows_bytes(size_t rows, const QActivations& activations, size_t k) noexcept {
   return round_up(rows * row_space(activations, k), 64);
 }
-// A thread's panel of wide weights.
-size_t wide_bytes(size_t k) noexcept { return round_up(qgemm_table().wide_bytes(k), 64); }
+// A thread's panel of wide weights. Behind it is a gap: what one thread fetches ahead must not be what another writes.
+size_t wide_bytes(size_t k) noexcept {
+  constexpr size_t kGap = 4096;
+  return round_up(qgemm_table().wide_bytes(k), 64) + kGap;
+}
 
 struct Schedule {
   size_t threads;
@@ -51,20 +54,21 @@ struct Schedule {
   Schedule(size_t m, size_t n, size_t k, const QActivations& activations, size_t wanted_threads) noexcept {
     const size_t tile = activations.max_rows, tiles = std::max<size_t>(1, (m + tile - 1) / tile);
     threads = std::clamp<size_t>(m * n * k / kThreadProducts, 1, std::clamp<size_t>(wanted_threads, 1, kMaxThreads));
-    // Weights are widened for each group of rows anew.
-    by_rows = threads == 1 || tiles >= (qgemm_table().widens ? 8 : 4) * threads;
+    by_rows = threads == 1 || tiles >= 2 * threads;
     groups = 1;
     if (by_rows) {
       const size_t space = row_space(activations, k);
       const size_t most = n * k <= kFewWeights ? kSmallGroupBytes / ((space + n) * tile) : kGroupBytes / (space * tile);
       const size_t fitting = std::max<size_t>(1, most);
       groups = (tiles + fitting - 1) / fitting;
-      // Several groups for each thread, so that one that is held up can be helped.
-      if (threads > 1) groups = round_up(std::max(groups, 2 * threads), threads);
+      // Several large groups for each thread, so that one that is held up can be helped.
+      const size_t pieces = std::clamp<size_t>(tiles / (8 * threads), 1, 2);
+      if (threads > 1) groups = round_up(std::max(groups, pieces * threads), threads);
       groups = std::min(groups, tiles);
     }
     group_rows = std::min((tiles + groups - 1) / groups * tile, m);
-    bytes = (by_rows ? threads : 1) * rows_bytes(group_rows, activations, k) + threads * wide_bytes(k);
+    bytes = by_rows ? threads * (rows_bytes(group_rows, activations, k) + wide_bytes(k))
+                    : rows_bytes(group_rows, activations, k) + threads * wide_bytes(k);
   }
 };
 
@@ -125,13 +129,13 @@ class Runner {
   void run_by_rows(const Schedule& schedule, std::byte* space) const noexcept {
     const size_t group = schedule.group_rows, tile = activations_.max_rows;
     const size_t tiles = (product_.m + tile - 1) / tile;
-    const size_t slot = rows_bytes(group, activations_, product_.weights.k);
-    std::byte* const wide = space + schedule.threads * slot;
+    const size_t wide = rows_bytes(group, activations_, product_.weights.k);
+    const size_t slot = wide + wide_bytes(product_.weights.k);
     each_in_shares(schedule.groups, schedule.threads, [&](size_t i, size_t thread) {
       const size_t row = tiles * i / schedule.groups * tile;
       const size_t count = std::min(tiles * (i + 1) / schedule.groups * tile, product_.m) - row;
       PackedRows rows = pack_rows(row, count, group, space + thread * slot);
-      rows.wide = wide_panel(wide, thread);
+      rows.wide = wide_panel(space + thread * slot + wide);
       for (size_t panel = 0; panel < panels_.count; ++panel) multiply(rows, row, 0, count, panel);
     });
   }
@@ -147,7 +151,7 @@ class Runner {
     const size_t chunk_rows = (tiles + row_chunks - 1) / row_chunks * activations_.max_rows;
     each_in_shares(column_chunks * row_chunks, schedule.threads, [&](size_t i, size_t thread) {
       PackedRows rows = packed;
-      rows.wide = wide_panel(wide, thread);
+      rows.wide = wide_panel(wide + thread * wide_bytes(product_.weights.k));
       const size_t row = i % row_chunks * chunk_rows, first = i / row_chunks * chunk;
       if (row >= product_.m) return;
       const size_t count = std::min(chunk_rows, product_.m - row);
@@ -157,9 +161,8 @@ class Runner {
     });
   }
 
-  std::byte* wide_panel(std::byte* panels, size_t thread) const noexcept {
-    const size_t bytes = wide_bytes(product_.weights.k);
-    return bytes == 0 ? nullptr : panels + thread * bytes;
+  std::byte* wide_panel(std::byte* space) const noexcept {
+    return qgemm_table().wide_bytes(product_.weights.k) == 0 ? nullptr : space;
   }
 
   PackedRows pack_rows(size_t row, size_t count, size_t capacity, std::byte* space) const noexcept {
