@@ -16,9 +16,10 @@ ENR_SELECT_VNNI_ISA(QGemmTable, qgemm_table)
 namespace {
 
 // Activations that are packed before the weights pass over them. Where there are few weights, what they are multiplied
-// to shares the first-level cache with them.
-constexpr size_t kGroupBytes = 96 * 1024;
-constexpr size_t kFewWeights = 16 * 1024, kSmallGroupBytes = 32 * 1024;
+// to shares the first-level cache with them; where there are many, they come from far and had better come seldom.
+constexpr size_t kGroupBytes = 96 * 1024, kSmallGroupBytes = 32 * 1024, kLargeGroupBytes = 256 * 1024;
+constexpr size_t kFewWeights = 16 * 1024, kManyWeights = 256 * 1024;
+constexpr size_t kFetchedWeights = 64 * 1024;  // that may not be in the cache
 constexpr size_t kMaxThreads = 64;
 constexpr size_t kThreadProducts = 512 * 1024;  // multiplications that pay for a thread
 
@@ -58,7 +59,9 @@ struct Schedule {
     groups = 1;
     if (by_rows) {
       const size_t space = row_space(activations, k);
-      const size_t most = n * k <= kFewWeights ? kSmallGroupBytes / ((space + n) * tile) : kGroupBytes / (space * tile);
+      const size_t most = n * k <= kFewWeights
+                              ? kSmallGroupBytes / ((space + n) * tile)
+                              : (n * k < kManyWeights ? kGroupBytes : kLargeGroupBytes) / (space * tile);
       const size_t fitting = std::max<size_t>(1, most);
       groups = (tiles + fitting - 1) / fitting;
       // Several large groups for each thread, so that one that is held up can be helped.
@@ -221,6 +224,7 @@ class Runner {
     tile.block_size = w.block_size;
     tile.blocks = panels_.blocks;
     tile.wide = rows.wide;
+    if (panel + 1 < panels_.count && w.n * w.k >= kFetchedWeights) tile.next = panels_.at(product_.packed, panel + 1);
     tile.row_terms = rows.terms != nullptr ? rows.terms + begin * panels_.blocks : nullptr;
     tile.c_stride = product_.c_stride;
     at += column;

@@ -22,6 +22,8 @@ struct QTile {
   size_t columns = 0;  // of C, at most what the panel has
   size_t k = 0;
   size_t block_size = 0, blocks = 1;  // 4-bit weights
+  // The panel that comes next, or null: int8 tiles fetch it into the second-level cache meanwhile.
+  const void* next = nullptr;
   // Scratch of QGemmTable::wide_bytes(k), or null where that is 0: many rows have int8 weights widened once.
   void* wide = nullptr;
   // What the sums start from: row_terms[row * blocks + block], or null for 0.

@@ -97,6 +97,26 @@ ENR_INLINE void dot_int8_step(I32 (&sum)[R][V], const Rows<R>& a, const char* b,
   }
 }
 
+// Fetches a share of the next panel while rows of a tile pass over this one: two lines at a time, while so many bytes
+// of this one are read.
+struct NextPanel {
+  const char* at = nullptr;
+  size_t step = 0;
+
+  ENR_INLINE NextPanel(const QTile& tile, size_t row, size_t rows, size_t bytes, size_t bytes_read) {
+    if (tile.next == nullptr || row + rows > tile.rows) return;
+    const size_t calls = tile.rows / rows;
+    step = bytes_read / calls < 128 ? bytes_read / calls : 128;
+    at = (const char*)tile.next + row / rows * (bytes / calls);
+  }
+  ENR_INLINE void fetch() {
+    if (at == nullptr) return;
+    __builtin_prefetch(at, 0, 2);
+    __builtin_prefetch(at + 64, 0, 2);
+    at += step;
+  }
+};
+
 // sum[i][v] = start[v] + row_terms[i] + a . w over all of k.
 template <bool kWide, size_t R, size_t V>
 ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row, const I32* start = nullptr) {
@@ -104,11 +124,13 @@ ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row, const 
   Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
   const char* b = kWide ? (const char*)tile.wide : (const char*)tile.panel + 12 * V * kLane;
   size_t steps = (tile.k + kGroup - 1) / kGroup;
+  NextPanel next(tile, row, R, steps * V * kLane * kGroup, kUnroll * V * kLane * kGroup);
   I32 more[kSets<R>][R][V];
   start_sums(more[0], tile.row_terms != nullptr ? tile.row_terms + row : nullptr, 1, start);
 #pragma GCC unroll 4
   for (size_t s = 1; s < kSets<R>; ++s) start_sums(more[s], nullptr, 0);
   for (; steps >= kUnroll; steps -= kUnroll) {
+    if (R > 2) next.fetch();
 #pragma GCC unroll 4
     for (size_t step = 0; step < kUnroll; ++step) {
       keep_apart(a.stride);
