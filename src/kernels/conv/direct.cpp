@@ -12,8 +12,10 @@ namespace enr::kernels {
 
 namespace {
 
-// Input of a task, in floats: it shares the second-level cache with a panel of weights.
-constexpr size_t kBandFloats = 64 * 1024;
+// Input of a task, in floats: it shares the second-level cache with a panel of weights, or the first-level one with all
+// of few weights.
+constexpr size_t kBandFloats = 64 * 1024, kNearBandFloats = 16 * 1024;
+constexpr size_t kFewWeights = 16 * 1024;
 // Depth of the products between two visits to C.
 constexpr size_t kDepth = 1024;
 constexpr size_t kTaskWork = 1u << 20;
@@ -156,49 +158,84 @@ void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid&
   const float* taps[kMaxTaps];
   tile.a = taps;
   const size_t columns = area.x_end - area.x, tiles = ceil_divide(columns, kernels.rows);
-  for (size_t panel = area.panel; panel < area.panel_end; ++panel) {
-    const size_t panel_width = panels.width_of(panel);
-    const TileFunction* functions = panel_width == panels.width ? kernels.wide : kernels.narrow;
-    const float* panel_weights = weights + panels.offset_of(panel);
+
+  const TileFunction* functions = nullptr;
+  const float* panel_weights = nullptr;
+  size_t column = 0, first_row = 0, end_row = 0, y = 0;
+  const auto enter_panel = [&](size_t panel) {
+    const size_t width = panels.width_of(panel);
+    functions = width == panels.width ? kernels.wide : kernels.narrow;
+    panel_weights = weights + panels.offset_of(panel);
+    column = area.group * group_outputs(s) + panel * panels.width;
     tile.bias = is_first ? panel_weights : nullptr;
-    tile.b_stride = panel_width;
+    tile.b_stride = width;
     tile.columns = panels.columns_of(panel);
-    const size_t column = area.group * group_outputs(s) + panel * panels.width;
+  };
+  const auto enter_row = [&](size_t row) {
+    const Range valid = kernel_rows(s, row);
+    y = row;
+    first_row = std::clamp(valid.begin, depth.begin, depth.end);
+    end_row = std::clamp(valid.end, first_row, depth.end);
+    tile.taps = (end_row - first_row) * row_pieces;
+  };
+  const auto find_taps = [&](size_t x) {
+    const auto in_x = static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
+    const auto in_y = static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
+    size_t tap = 0;
+    for (size_t ky = first_row; ky < end_row; ++ky) {
+      const float* row = source.at(in_y + static_cast<ptrdiff_t>(ky * s.dilation_height), in_x);
+      for (size_t piece = 0; piece < row_pieces; ++piece) {
+        taps[tap++] = row + piece * s.dilation_width * source.pixel_stride;
+      }
+    }
+  };
+  const auto compute = [&](const Range& part) {
+    const size_t pixel = to.first + area.image * to.images + y * to.rows + (area.x + part.begin) * to.columns;
+    tile.b = panel_weights + (1 + first_row * s.kernel_width * channels) * tile.b_stride;
+    tile.c = output + pixel * s.output_pixel_stride + column;
+    if (!is_first) {
+      tile.addend = tile.c;
+    } else if (epilogue.residual != nullptr) {
+      tile.addend = epilogue.residual + pixel * epilogue.residual_stride + column;
+    }
+    functions[part.size() - 1](tile);
+  };
+
+  if (panels.size() <= kNearFloats) {  // rows of outputs are written as wholes
+    tile.ahead = panels.size() == 0 ? nullptr : weights;
+    tile.ahead_by_lines = true;
+    for (size_t row = area.y; row < area.y_end; ++row) {
+      enter_row(row);
+      Parts split(columns, tiles);
+      for (size_t i = 0; i < tiles; ++i, split.advance()) {
+        find_taps(area.x + split.range().begin);
+        for (size_t panel = area.panel; panel < area.panel_end; ++panel) {
+          enter_panel(panel);
+          compute(split.range());
+        }
+      }
+    }
+    return;
+  }
+  for (size_t panel = area.panel; panel < area.panel_end; ++panel) {
+    enter_panel(panel);
     // The next panel's weights of the same depth, or the first one's of the next.
     const bool is_last_panel = panel + 1 == area.panel_end;
     const size_t next = is_last_panel ? area.panel : panel + 1;
     const size_t next_row = is_last_panel && !is_last ? depth.end : depth.begin;
     const float* next_weights =
         weights + panels.offset_of(next) + (1 + next_row * s.kernel_width * channels) * panels.width_of(next);
-    const size_t next_depth = (depth.end - depth.begin) * s.kernel_width * channels;
+    tile.b = panel_weights;
+    const FetchAhead ahead(tile, tiles * (area.y_end - area.y), next_weights,
+                           (depth.end - depth.begin) * s.kernel_width * channels);
     size_t done = 0;
-    for (size_t y = area.y; y < area.y_end; ++y) {
-      const Range valid = kernel_rows(s, y);
-      const size_t first_row = std::clamp(valid.begin, depth.begin, depth.end);
-      const size_t end_row = std::clamp(valid.end, first_row, depth.end);
-      tile.taps = (end_row - first_row) * row_pieces;
-      tile.b = panel_weights + (1 + first_row * s.kernel_width * channels) * panel_width;
-      for (size_t i = 0; i < tiles; ++i) {
-        const Range part = part_of(columns, tiles, i);
-        const size_t x = area.x + part.begin;
-        const size_t pixel = to.first + area.image * to.images + y * to.rows + x * to.columns;
-        const auto in_x = static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
-        const auto in_y = static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
-        size_t tap = 0;
-        for (size_t ky = first_row; ky < end_row; ++ky) {
-          const float* row = source.at(in_y + static_cast<ptrdiff_t>(ky * s.dilation_height), in_x);
-          for (size_t piece = 0; piece < row_pieces; ++piece) {
-            taps[tap++] = row + piece * s.dilation_width * source.pixel_stride;
-          }
-        }
-        tile.c = output + pixel * s.output_pixel_stride + column;
-        if (!is_first) {
-          tile.addend = tile.c;
-        } else if (epilogue.residual != nullptr) {
-          tile.addend = epilogue.residual + pixel * epilogue.residual_stride + column;
-        }
-        fetch_ahead(tile, done++, tiles * (area.y_end - area.y), next_weights, next_depth);
-        functions[part.end - part.begin - 1](tile);
+    for (size_t row = area.y; row < area.y_end; ++row) {
+      enter_row(row);
+      Parts split(columns, tiles);
+      for (size_t i = 0; i < tiles; ++i, split.advance()) {
+        find_taps(area.x + split.range().begin);
+        tile.ahead = ahead.part(done++);
+        compute(split.range());
       }
     }
   }
@@ -288,20 +325,21 @@ void run_pointwise(const ConvShape& s, const float* input, const float* packed, 
 void plan_bands(const ConvShape& s, DirectPlan& plan) noexcept {
   const size_t height = s.output_height(), width = s.output_width(), channels = group_inputs(s);
   const size_t tile_rows = gemm_kernels().rows;
+  const size_t band_floats = panels_of(s).size() <= kFewWeights ? kNearBandFloats : kBandFloats;
   plan.band_columns = width;
   const auto input_floats = [&](size_t rows, size_t columns) {
     return reach(rows, s.stride_height, s.kernel_height, s.dilation_height) *
            reach(columns, s.stride_width, s.kernel_width, s.dilation_width) * channels;
   };
   if (!plan.copies_windows) {
-    while (plan.band_columns > 4 * tile_rows && input_floats(1, plan.band_columns) > kBandFloats) {
+    while (plan.band_columns > 4 * tile_rows && input_floats(1, plan.band_columns) > band_floats) {
       plan.band_columns = ceil_divide(ceil_divide(plan.band_columns, 2), tile_rows) * tile_rows;
     }
   }
   const size_t window_floats = plan.copies_windows ? width * panels_of(s).k : 0;
   plan.band_rows = 1;
-  while (plan.band_rows < height && input_floats(plan.band_rows + 1, plan.band_columns) <= kBandFloats &&
-         (plan.band_rows + 1) * window_floats <= kBandFloats) {
+  while (plan.band_rows < height && input_floats(plan.band_rows + 1, plan.band_columns) <= band_floats &&
+         (plan.band_rows + 1) * window_floats <= band_floats) {
     ++plan.band_rows;
   }
 }

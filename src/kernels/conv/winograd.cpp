@@ -99,9 +99,11 @@ void multiply_positions(const Run& run, size_t panel, size_t count, const float*
   tile.min = -std::numeric_limits<float>::infinity();
   tile.max = std::numeric_limits<float>::infinity();
   for (size_t position = 0; position < positions_of(run.plan.m); ++position, tile.b += channels * width) {
-    for (size_t i = 0; i < parts; ++i) {
-      const Range rows = part_of(count, parts, i);
-      fetch_ahead(tile, i, parts, tile.b + channels * width, channels);
+    const FetchAhead ahead(tile, parts, tile.b + channels * width, channels);
+    Parts split(count, parts);
+    for (size_t i = 0; i < parts; ++i, split.advance()) {
+      const Range rows = split.range();
+      tile.ahead = ahead.part(i);
       const float* a = windows + position * window_stride + rows.begin * channels;
       tile.a = &a;
       tile.c = products + position * product_stride + rows.begin * width;

@@ -117,23 +117,25 @@ void depthwise(const DepthwiseShape& shape, const void* packed, const float* inp
   const DepthwiseRowFunction row = choose_row(shape);
   const size_t input_image = shape.input_height * shape.input_width * call.input_pixel_stride;
   const size_t output_pixels = shape.output_height * shape.output_width;
-  // Rows are shared out; few rows (sound, small images) are cut by channels too.
   const size_t rows = shape.batch * shape.output_height, blocks = block_count(shape);
   const size_t row_work = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
-  const size_t wanted =
-      rows < 4 * num_threads() ? std::min(4 * num_threads() / (rows + 1) + 1, row_work / kGrainWork) : 1;
-  const size_t parts = std::clamp<size_t>(wanted, 1, blocks);
-  const size_t step = (blocks + parts - 1) / parts;
-  parallel_ranges(rows * parts, std::max<size_t>(1, kGrainWork * parts / row_work), [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const size_t b = i / parts / shape.output_height, block = i % parts * step;
+  const auto run_rows = [&](size_t row_begin, size_t row_end, size_t block_begin, size_t block_end) {
+    for (size_t i = row_begin; i < row_end; ++i) {
+      const size_t b = i / shape.output_height;
       GemmEpilogue image = epilogue;
       if (image.residual != nullptr) image.residual += b * output_pixels * image.residual_stride;
-      if (block >= blocks) continue;
-      run_row(call, row, i / parts % shape.output_height, block, std::min(blocks, block + step),
-              input + b * input_image, output + b * output_pixels * call.output_pixel_stride, image);
+      run_row(call, row, i % shape.output_height, block_begin, block_end, input + b * input_image,
+              output + b * output_pixels * call.output_pixel_stride, image);
     }
-  });
+  };
+  // Rows are shared out, or the channels of small images (and of sound), as the products before and after them are.
+  if (rows * shape.output_width < shape.output_channels() / 4 || rows < num_threads()) {
+    parallel_ranges(blocks, std::max<size_t>(1, kGrainWork * blocks / (rows * row_work)),
+                    [&](size_t begin, size_t end) { run_rows(0, rows, begin, end); });
+  } else {
+    parallel_ranges(rows, std::max<size_t>(1, kGrainWork / row_work),
+                    [&](size_t begin, size_t end) { run_rows(begin, end, 0, blocks); });
+  }
 }
 
 }  // namespace enr::kernels

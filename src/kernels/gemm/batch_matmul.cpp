@@ -112,7 +112,7 @@ void multiply_in_place(const BatchMatmul& call, const Panels& panels, size_t fir
       tile.max = call.max;
       const TileFunction* functions = panels.width_of(panel) == panels.width ? kernels.wide : kernels.narrow;
       for (size_t row = 0; row < call.m; row += kernels.rows) {
-        fetch_ahead(tile, 0, 1, nullptr, tile.k);
+        tile.ahead = FetchAhead(tile, 1, nullptr, tile.k).part(0);
         const float* a = at.a + row * call.a_stride;
         tile.a = &a;
         tile.c = at.c + row * call.c_stride + column;

@@ -23,26 +23,38 @@ struct Product {
 void compute_block(const Product& product, const Panels& panels, const GemmEpilogue& epilogue, size_t row,
                    size_t row_end, size_t panel, size_t panel_end) noexcept;
 
-// Lets the i-th of `tiles` tiles that share the weights at `b` fetch its part of those that come next: weights often
+// Packed weights that stay in the first-level cache beside a tile's rows.
+inline constexpr size_t kNearFloats = 6 * 1024;
+
+// Lets each of `tiles` tiles that share the weights at tile.b fetch its part of those that come next: weights often
 // come from memory, and the processor's own prefetching leaves a tile of 14 rows at 30% of its speed. `next` is where
-// the next ones are; the last weights may name themselves.
-inline void fetch_ahead(GemmTile& tile, size_t i, size_t tiles, const float* next, size_t rows) noexcept {
-  constexpr size_t kAheadFloats = 2048;
-  tile.ahead = nullptr;
-  tile.ahead_step_bytes = 0;
-  tile.ahead_by_lines = true;
-  if (tile.b == nullptr) return;  // a product without inner elements reads no weights
-  if (tiles == 1) {
-    tile.ahead = tile.b + kAheadFloats;
-    tile.ahead_step_bytes = tile.b_stride * sizeof(float);
-    tile.ahead_by_lines = false;
-    return;
+// the next `rows` of weights are; the last weights may name themselves.
+class FetchAhead {
+ public:
+  FetchAhead(GemmTile& tile, size_t tiles, const float* next, size_t rows) noexcept {
+    constexpr size_t kAheadFloats = 2048;
+    tile.ahead_step_bytes = 0;
+    tile.ahead_by_lines = true;
+    if (tile.b == nullptr) return;  // a product without inner elements reads no weights
+    if (tiles == 1) {
+      first_ = tile.b + kAheadFloats;
+      tile.ahead_step_bytes = tile.b_stride * sizeof(float);
+      tile.ahead_by_lines = false;
+      return;
+    }
+    first_ = next;
+    step_ = rows * tile.b_stride / tiles;
+    tile.ahead_step_bytes = tile.b_stride * sizeof(float) / tiles;
+    tile.ahead_by_lines = kAheadSteps * tile.ahead_step_bytes <= 64;
+    if (tile.ahead_by_lines) tile.ahead_step_bytes = kAheadSteps * tile.b_stride * sizeof(float) / tiles;
   }
-  tile.ahead = next + rows * tile.b_stride * i / tiles;
-  tile.ahead_step_bytes = tile.b_stride * sizeof(float) / tiles;
-  tile.ahead_by_lines = kAheadSteps * tile.ahead_step_bytes <= 64;
-  if (tile.ahead_by_lines) tile.ahead_step_bytes = kAheadSteps * tile.b_stride * sizeof(float) / tiles;
-}
+
+  const float* part(size_t i) const noexcept { return first_ + i * step_; }
+
+ private:
+  const float* first_ = nullptr;
+  size_t step_ = 0;
+};
 
 // How a grid of row tiles by panels is cut into tasks: each of the two counts is at least 1.
 struct TaskGrid {
@@ -54,9 +66,34 @@ TaskGrid plan_tasks(size_t m, const Panels& panels) noexcept;
 // nearly equal too.
 struct Range {
   size_t begin, end;
+
+  size_t size() const noexcept { return end - begin; }
 };
 inline Range part_of(size_t count, size_t parts, size_t i) noexcept {
   return {count * i / parts, count * (i + 1) / parts};
 }
+
+// The same ranges one after another, without a division for each.
+class Parts {
+ public:
+  Parts(size_t count, size_t parts) noexcept
+      : parts_(parts), size_(count / parts), rest_(count % parts), range_{0, size_}, carry_(rest_) {}
+
+  const Range& range() const noexcept { return range_; }
+  void advance() noexcept {
+    range_.begin = range_.end;
+    range_.end += size_;
+    carry_ += rest_;
+    if (carry_ >= parts_) {
+      carry_ -= parts_;
+      ++range_.end;
+    }
+  }
+
+ private:
+  size_t parts_, size_, rest_;
+  Range range_;
+  size_t carry_;
+};
 
 }  // namespace enr::kernels

@@ -41,28 +41,49 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
   tile.max = is_last ? epilogue.max : std::numeric_limits<float>::infinity();
   tile.addend_scale = is_first ? epilogue.residual_scale : 1.0f;
   tile.addend_stride = is_first ? epilogue.residual_stride : product.c_stride;
-  for (size_t panel = block.panel; panel < block.panel_end; ++panel) {
-    const size_t width = panels.width_of(panel), column = panel * panels.width;
-    const TileFunction* functions = width == panels.width ? kernels.wide : kernels.narrow;
+  const TileFunction* functions = nullptr;
+  size_t column = 0;
+  const auto enter_panel = [&](size_t panel) {
+    const size_t width = panels.width_of(panel);
     const float* weights = product.b + panels.offset_of(panel);
+    functions = width == panels.width ? kernels.wide : kernels.narrow;
+    column = panel * panels.width;
     tile.bias = is_first ? weights : nullptr;
     tile.b = weights + (1 + block.depth) * width;
     tile.b_stride = width;
     tile.columns = panels.columns_of(panel);
-    const size_t tiles = (block.row_end - block.row + kernels.rows - 1) / kernels.rows;
+  };
+  const auto compute_rows = [&](size_t row) {
+    const float* a = product.a + row * product.a_stride + block.depth;
+    tile.a = &a;
+    tile.c = product.c + row * product.c_stride + column;
+    if (!is_first) {
+      tile.addend = tile.c;
+    } else if (epilogue.residual != nullptr) {
+      tile.addend = epilogue.residual + row * epilogue.residual_stride + column;
+    }
+    functions[std::min(block.row_end - row, kernels.rows) - 1](tile);
+  };
+  if (panels.size() <= kNearFloats) {  // rows of C are written as wholes
+    tile.ahead_by_lines = true;
+    for (size_t row = block.row; row < block.row_end; row += kernels.rows) {
+      for (size_t panel = block.panel; panel < block.panel_end; ++panel) {
+        enter_panel(panel);
+        tile.ahead = tile.b;
+        compute_rows(row);
+      }
+    }
+    return;
+  }
+  const size_t tiles = (block.row_end - block.row + kernels.rows - 1) / kernels.rows;
+  for (size_t panel = block.panel; panel < block.panel_end; ++panel) {
+    enter_panel(panel);
     const size_t next = panel + 1 < panels.count ? panel + 1 : 0;
     const float* next_weights = product.b + panels.offset_of(next) + (1 + block.depth) * panels.width_of(next);
-    for (size_t row = block.row; row < block.row_end; row += kernels.rows) {
-      fetch_ahead(tile, (row - block.row) / kernels.rows, tiles, next_weights, tile.k);
-      const float* a = product.a + row * product.a_stride + block.depth;
-      tile.a = &a;
-      tile.c = product.c + row * product.c_stride + column;
-      if (!is_first) {
-        tile.addend = tile.c;
-      } else if (epilogue.residual != nullptr) {
-        tile.addend = epilogue.residual + row * epilogue.residual_stride + column;
-      }
-      functions[std::min(block.row_end - row, kernels.rows) - 1](tile);
+    const FetchAhead ahead(tile, tiles, next_weights, tile.k);
+    for (size_t i = 0; i < tiles; ++i) {
+      tile.ahead = ahead.part(i);
+      compute_rows(block.row + i * kernels.rows);
     }
   }
 }
@@ -106,26 +127,28 @@ void compute_block(const Product& product, const Panels& panels, const GemmEpilo
 }
 
 // Threads get equal numbers of tasks, so that the largest share is what counts, and a little what one of them holds up
-// when its thread is late.
+// when its thread is late. Cut by rows, which other steps are too, a thread finds in its own cache what it wrote
+// before; cut by columns, every thread reads all of A.
 TaskGrid plan_tasks(size_t m, const Panels& panels) noexcept {
   const size_t threads = num_threads();
   if (threads == 1) return {1, 1};
   const size_t tiles = (m + gemm_kernels().rows - 1) / gemm_kernels().rows;
   const size_t work = std::max(m * panels.n * panels.k / kTaskWork, panels.size() * sizeof(float) / kTaskWeights);
   const size_t most = std::clamp<size_t>(work, 1, 4 * threads);
+  const bool by_rows = panels.n * panels.k < m * (panels.n + panels.k);
   TaskGrid best = {1, 1};
   size_t least = std::numeric_limits<size_t>::max();
   const auto consider = [&](size_t rows, size_t columns) {
     const size_t task = pieces_of(tiles, rows) * pieces_of(panels.count, columns);
-    const size_t cost = task * (4 * pieces_of(rows * columns, threads) + 1);
+    size_t cost = task * (4 * pieces_of(rows * columns, threads) + 1);
+    if ((by_rows ? columns : rows) > 1) cost += cost / 6;
     if (cost >= least) return;
     least = cost;
     best = {rows, columns};
   };
   for (size_t tasks = std::min(most, threads); tasks <= most; tasks += threads) {
-    const size_t longest = std::min(tasks, m >= panels.n ? tiles : panels.count);
-    for (size_t pieces = longest; pieces != 0; --pieces) {
-      if (m >= panels.n) {
+    for (size_t pieces = std::min(tasks, by_rows ? tiles : panels.count); pieces != 0; --pieces) {
+      if (by_rows) {
         consider(pieces, std::min(tasks / pieces, panels.count));
       } else {
         consider(std::min(tasks / pieces, tiles), pieces);
