@@ -117,16 +117,19 @@ class Run {
     return {tile / per_image, tile % per_image / plan_.tiles_wide * 2, tile % plan_.tiles_wide * 2};
   }
 
+  const uint8_t* input_pixel(size_t image, size_t row, size_t column) const noexcept {
+    return input_ + ((image * s_.input_height + row) * s_.input_width + column) * s_.input_pixel_stride;
+  }
+
   void transform_window(size_t tile, int16_t* out, size_t position_stride) const noexcept {
     const Place place = place_of(tile);
     const uint8_t* pixels[16];
     for (size_t y = 0; y < 4; ++y) {
       const size_t row = place.y + y - s_.pad_top;  // beyond the image where negative
-      const uint8_t* line = input_ + (place.image * s_.input_height + row) * s_.input_width * s_.input_pixel_stride;
       for (size_t x = 0; x < 4; ++x) {
         const size_t column = place.x + x - s_.pad_left;
         const bool inside = row < s_.input_height && column < s_.input_width;
-        pixels[4 * y + x] = inside ? line + column * s_.input_pixel_stride : padding_;
+        pixels[4 * y + x] = inside ? input_pixel(place.image, row, column) : padding_;
       }
     }
     qwinograd_table().input(pixels, s_.input_channels, flip_, out, position_stride);
