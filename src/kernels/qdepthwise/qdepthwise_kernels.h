@@ -126,12 +126,39 @@ ENR_INLINE void store_block(uint8_t* p, const Requantization& to, const I32 (&su
   (void)channels;
 }
 
-ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kVectors], uint8_t* output) {
+ENR_INLINE void scale(const QDepthwiseCall& call, const Requantization& to, I32 (&sum)[kVectors]) {
   const float* scales = (const float*)call.packed + kVectors * kLane;
-  const Requantization to(call.low, call.high, call.zero_point, call.flip);
 #pragma GCC unroll 4
   for (size_t q = 0; q < kVectors; ++q) sum[q] = to.scaled(sum[q], load(scales + q * kLane));
+}
+
+ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kVectors], uint8_t* output) {
+  const Requantization to(call.low, call.high, call.zero_point, call.flip);
+  scale(call, to, sum);
   store_block(output, to, sum, Channels(call.channels));
+}
+
+// Neighbouring outputs.
+template <size_t kPixels>
+ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kPixels][kVectors], uint8_t* output) {
+#if ENR_NARROWS && !ENR_DOT4 && !defined(__AVX512BW__)
+  // A register of bytes holds two of them.
+  if constexpr (kPixels % 2 == 0) {
+    const Requantization to(call.low, call.high, call.zero_point, call.flip);
+#pragma GCC unroll 4
+    for (size_t t = 0; t < kPixels; ++t) scale(call, to, sum[t]);
+#pragma GCC unroll 2
+    for (size_t t = 0; t < kPixels; t += 2, output += 2 * call.output_step) {
+      const I8 bytes = to.bytes(sum[t][0], sum[t][1], sum[t + 1][0], sum[t + 1][1]);
+      const __m256i ordered = _mm256_permute4x64_epi64((__m256i)bytes, 0xd8);
+      _mm_storeu_si128((__m128i*)output, _mm256_castsi256_si128(ordered));
+      _mm_storeu_si128((__m128i*)(output + call.output_step), _mm256_extracti128_si256(ordered, 1));
+    }
+    return;
+  }
+#endif
+#pragma GCC unroll 4
+  for (size_t t = 0; t < kPixels; ++t) finish(call, sum[t], output + t * call.output_step);
 }
 
 constexpr size_t kColumnBytes = kVectors * kVectorBytes;  // of weights
@@ -219,8 +246,7 @@ void pixels(const QDepthwiseCall& call, size_t x) {
     }
   }
 #endif
-#pragma GCC unroll 4
-  for (size_t t = 0; t < kPixels; ++t) finish(call, sum[t], call.output + (x + t) * call.output_step);
+  finish<kPixels>(call, sum, call.output + x * call.output_step);
 }
 
 template <size_t kWidth, size_t kStride, size_t kPixels>
