@@ -111,9 +111,12 @@ void run_where(void* out, const void* const* in, const uint8_t* step, size_t n, 
   if (step[0] == 0) {
     const bool takes_x = *condition != 0;
     const T* from = takes_x ? x : y;
-    const uint8_t from_step = step[takes_x ? 1 : 2];
-    ENR_NO_ALIAS_LOOP
-    for (size_t i = 0; i < n; ++i) to[i] = from[i * from_step];
+    if (step[takes_x ? 1 : 2] != 0) {
+      __builtin_memmove(to, from, n * sizeof(T));
+    } else {
+      const T value = *from;
+      for (size_t i = 0; i < n; ++i) to[i] = value;
+    }
   } else if (step[1] != 0 && step[2] != 0) {
     ENR_NO_ALIAS_LOOP
     for (size_t i = 0; i < n; ++i) {
