@@ -56,4 +56,18 @@ void release_pages(const void* data, size_t size_bytes) noexcept {
 #endif
 }
 
+void prefer_large_pages(void* data, size_t size_bytes) noexcept {
+#if defined(__linux__)
+  // Whole large pages only: parts of one would take memory that is not ours.
+  constexpr uintptr_t kLargePage = 2u << 20;
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+  const uintptr_t last = (begin + size_bytes) / kLargePage * kLargePage;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#else
+  static_cast<void>(data);
+  static_cast<void>(size_bytes);
+#endif
+}
+
 }  // namespace enr

@@ -69,6 +69,7 @@ std::shared_ptr<const AlignedBuffer> Lowering::pack(ValueId weights, const std::
   WeightCache& cache = constant.owner != nullptr ? context.own_weights : context.weights;
   return cache.get(constant.data, packing, [&] {
     AlignedBuffer buffer(packed_bytes);
+    prefer_large_pages(buffer.data(), packed_bytes);
     fill(buffer.data());
     // Nothing reads the file's copy again.
     const auto count = static_cast<size_t>(constant.shape.numel());
