@@ -21,6 +21,7 @@ constexpr size_t kBlockFloats = 64 * 1024;
 constexpr size_t kBlockColumns = 512;
 // A task should be worth handing over: multiply-adds, some 10 us.
 constexpr size_t kTaskWork = 1u << 20;
+constexpr size_t kTileRowsLost = 8;
 // Bytes of weights for the products of few rows, which wait for memory instead.
 constexpr size_t kTaskWeights = 1u << 17;
 
@@ -133,7 +134,10 @@ TaskGrid plan_tasks(size_t m, const Panels& panels) noexcept {
   const size_t threads = num_threads();
   if (threads == 1) return {1, 1};
   const size_t tiles = (m + gemm_kernels().rows - 1) / gemm_kernels().rows;
-  const size_t work = std::max(m * panels.n * panels.k / kTaskWork, panels.size() * sizeof(float) / kTaskWeights);
+  // Lanes that hold no column take as long, and starting and storing a tile as some rows of weights.
+  const size_t lanes = panels.size() / (1 + panels.k);
+  const size_t work =
+      std::max(m * lanes * (panels.k + kTileRowsLost) / kTaskWork, panels.size() * sizeof(float) / kTaskWeights);
   const size_t most = std::clamp<size_t>(work, 1, 4 * threads);
   const bool by_rows = panels.n * panels.k < m * (panels.n + panels.k);
   TaskGrid best = {1, 1};
