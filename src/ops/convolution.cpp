@@ -261,10 +261,15 @@ void for_each_depth_tap(const ConvolutionArguments& a, const Body& body) {
   }
 }
 
+// Whether one plane goes in and, filtered, out: nothing happens in depth.
+bool is_flat(const ConvolutionArguments& a) {
+  return a.input[0] == 1 && a.kernel[0] == 1 && a.output[0] == 1 && a.padding[0] == 0;
+}
+
 // Planes as they are, where that beats the way through NHWC; false elsewhere.
 bool convolve_planes(OpContext& context, const ConvolutionArguments& a, const Tensor& input, const Tensor& weight,
                      const Tensor* bias, Tensor& out) {
-  if (route_of(a) != Route::kDepthwise || a.input[0] * a.kernel[0] * a.output[0] != 1) return false;
+  if (route_of(a) != Route::kDepthwise || !is_flat(a)) return false;
   const kernels::DepthwiseShape shape = depthwise_shape(a);
   if (!input.is_contiguous() || !out.is_contiguous() || !kernels::prefers_depthwise_nchw(shape)) return false;
   RowMajorOut result(context, out, DType::kFloat32);
@@ -281,13 +286,13 @@ bool convolve_planes(OpContext& context, const ConvolutionArguments& a, const Te
 void convolve_float(OpContext& context, const ConvolutionArguments& a, const Tensor& input, const Tensor& weight,
                     const Tensor* bias, Tensor& out) {
   if (convolve_planes(context, a, input, weight, bias, out)) return;
-  const bool is_flat = a.input[0] == 1 && a.kernel[0] == 1 && a.output[0] == 1;
+  const bool flat = is_flat(a);
   // Packed biases would be added once for each plane of the filter.
-  Filters filters(context, a, route_of(a), weight, is_flat ? bias : nullptr);
+  Filters filters(context, a, route_of(a), weight, flat ? bias : nullptr);
   const float* planes = depth_planes(context, a, input);
   const bool direct = is_channels_last(a, out) && !overlaps(out, input);
   float* results = direct ? out.as<float>() : context.scratch_of<float>(count(out.numel()));
-  if (is_flat) {
+  if (flat) {
     filters.run(0, planes, results, false);
   } else {
     const size_t in_plane = count(a.batch * a.input[1] * a.input[2] * a.input_channels);
