@@ -314,14 +314,14 @@ REFUSED("two values of one id", LinearTree, "xvalues[1].xvalue_union.id_out: is 
 REFUSED("unknown flags", LinearTree, "flags: are 4, expected 0 (internal)", g.tensor(0)[5] = number(uint32_t{4}))
 REFUSED("external value without an id", LinearTree, "external_id: missing",
         g.tensor(0)[4] = number(delegates::xnnpack::kNone))
-REFUSED("external id twice", LinearTree, "xvalues[4].external_id: is 0, expected each of 0 to 1 once",
+REFUSED("external id twice", LinearTree, "xvalues[4].external_id: is 0, expected 0 to 1, each at most once",
         g.tensor(4)[4] = number(uint32_t{0}))
-REFUSED("external id beyond the count", LinearTree, "external_id: is 7, expected each of 0 to 1 once",
+REFUSED("external id beyond the count", LinearTree, "external_id: is 7, expected 0 to 1, each at most once",
         g.tensor(4)[4] = number(uint32_t{7}))
 REFUSED("external input behind an output", LinearTree,
         "xvalues[0].external_id: is 1 for an input, behind that of an output",
         (g.tensor(0)[4] = number(uint32_t{1}), g.tensor(4)[4] = number(uint32_t{0})))
-REFUSED("wrong count of externals", LinearTree, "num_externs: is 3, the graph has 2 external values",
+REFUSED("wrong count of externals", LinearTree, "num_externs: is 3, the last of the graph's external values is 1",
         g.external_count = 3)
 REFUSED("constant that is external", LinearTree, "flags: are 1 for a constant",
         (g.tensor(1)[5] = number(uint32_t{1}), g.tensor(1)[4] = number(uint32_t{2})))

@@ -60,47 +60,48 @@ class Compiled;
 
 class Instance : public DelegateInstance {
  public:
-  explicit Instance(std::shared_ptr<const graph::CompiledGraph> compiled)
-      : compiled_(std::move(compiled)), runner_(compiled_) {
+  // `positions`: where the graph's arguments are among the call's.
+  Instance(std::shared_ptr<const graph::CompiledGraph> compiled, std::vector<uint32_t> positions)
+      : compiled_(std::move(compiled)), runner_(compiled_), positions_(std::move(positions)) {
     const graph::Graph& graph = compiled_->graph();
     for (const graph::ValueId id : graph.arguments) {
       if (graph.values[id].is_input) ++input_count_;
     }
     inputs_.resize(input_count_);
+    arguments_.resize(graph.arguments.size());
     addresses_.resize(graph.arguments.size());
   }
 
   void run(std::span<Tensor* const> arguments, OpContext& context, TraceSink* trace) override {
-    check(arguments);
+    for (size_t i = 0; i < arguments_.size(); ++i) arguments_[i] = arguments[positions_[i]];
+    check();
     const graph::Plan& plan = runner_.prepare(inputs_);
-    for (size_t i = input_count_; i < arguments.size(); ++i) {
-      resize_output(*arguments[i], plan.outputs()[i - input_count_], context);
+    for (size_t i = input_count_; i < arguments_.size(); ++i) {
+      resize_output(*arguments_[i], plan.outputs()[i - input_count_], context);
     }
-    for (size_t i = 0; i < arguments.size(); ++i) addresses_[i] = arguments[i]->data;
+    for (size_t i = 0; i < arguments_.size(); ++i) addresses_[i] = arguments_[i]->data;
     // The workspace is the context's, so that one serves all delegates of a method and stays in cache.
     runner_.run(addresses_, context.scratch(plan.workspace_bytes()), trace);
-    for (size_t i = input_count_; i < arguments.size(); ++i) {
-      if (arguments[i]->dtype == DType::kInt64) widen_indices(*arguments[i]);
+    for (size_t i = input_count_; i < arguments_.size(); ++i) {
+      if (arguments_[i]->dtype == DType::kInt64) widen_indices(*arguments_[i]);
     }
   }
 
   size_t workspace_bytes() const noexcept override { return 0; }
 
  private:
-  void check(std::span<Tensor* const> arguments) {
+  void check() {
     const graph::Graph& graph = compiled_->graph();
-    if (arguments.size() != graph.arguments.size()) {
-      fail_execution(arguments.size(), " arguments, expected ", graph.arguments.size());
-    }
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const Tensor& tensor = *arguments[i];
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const Tensor& tensor = *arguments_[i];
       const graph::Value& value = graph.values[graph.arguments[i]];
       if (!accepts(value, tensor.dtype)) {
-        fail_execution("argument ", i, " is ", dtype_name(tensor.dtype), ", expected ", dtype_name(value.dtype));
+        fail_execution("argument ", positions_[i], " is ", dtype_name(tensor.dtype), ", expected ",
+                       dtype_name(value.dtype));
       }
       const size_t rank = value.shape.rank();
       if (tensor.rank != rank && !(tensor.rank == 0 && rank == 1)) {
-        fail_execution("argument ", i, " has ", +tensor.rank, " dims, expected ", rank);
+        fail_execution("argument ", positions_[i], " has ", +tensor.rank, " dims, expected ", rank);
       }
       if (i < input_count_) inputs_[i] = memory_shape(tensor, value);
     }
@@ -108,8 +109,10 @@ class Instance : public DelegateInstance {
 
   std::shared_ptr<const graph::CompiledGraph> compiled_;
   graph::GraphRunner runner_;
+  std::vector<uint32_t> positions_;
   size_t input_count_ = 0;
   std::vector<Shape> inputs_;
+  std::vector<Tensor*> arguments_;
   std::vector<std::byte*> addresses_;
 };
 
@@ -123,12 +126,10 @@ class Compiled : public CompiledDelegate {
       if (value.is_external_input && value.is_external_output) {
         fail_load("value ", id, " is both input and output, expected one of them");
       }
-      if (value.is_external_input && output_count_ != 0) {
-        fail_load("input value ", id, " has external id ", value.external_id,
-                  " behind an output's, expected it before");
-      }
-      ++(value.is_external_input ? input_count_ : output_count_);
+      positions_.push_back(value.external_id);
+      output_count_ += value.is_external_output;
     }
+    input_count_ = payload_.argument_count - output_count_;
     try {
       graph::Graph graph = translate(payload_);
       check_declared_shapes(payload_, graph);
@@ -140,11 +141,14 @@ class Compiled : public CompiledDelegate {
 
   size_t input_count() const noexcept override { return input_count_; }
   size_t output_count() const noexcept override { return output_count_; }
-  std::unique_ptr<DelegateInstance> instantiate() const override { return std::make_unique<Instance>(compiled_); }
+  std::unique_ptr<DelegateInstance> instantiate() const override {
+    return std::make_unique<Instance>(compiled_, positions_);
+  }
 
  private:
   Payload payload_;  // holds the graph's constants
   std::shared_ptr<const graph::CompiledGraph> compiled_;
+  std::vector<uint32_t> positions_;
   size_t input_count_ = 0, output_count_ = 0;
 };
 

@@ -16,13 +16,12 @@ using flatbuffer::Table;
 
 constexpr uint32_t kMaxExternals = 4096;
 
-std::vector<uint32_t> collect_externals(const Table& graph, const std::vector<Value>& values) {
-  const auto declared = graph.scalar<uint32_t>({3, "num_externs"});
+std::vector<uint32_t> collect_externals(uint32_t declared, const std::vector<Value>& values) {
   std::vector<uint32_t> externals;
   for (uint32_t i = 0; i < values.size(); ++i) {
     if (values[i].is_external_input || values[i].is_external_output) externals.push_back(i);
   }
-  if (externals.size() > kMaxExternals || externals.size() != declared) {
+  if (declared > kMaxExternals || declared < externals.size()) {
     fail_load("num_externs: is ", declared, ", the graph has ", externals.size(), " external values (", kMaxExternals,
               " at most)");
   }
@@ -30,13 +29,24 @@ std::vector<uint32_t> collect_externals(const Table& graph, const std::vector<Va
             [&](uint32_t a, uint32_t b) { return values[a].external_id < values[b].external_id; });
   for (uint32_t i = 0; i < externals.size(); ++i) {
     const Value& value = values[externals[i]];
-    if (value.external_id != i) {
-      fail_load("xvalues[", externals[i], "].external_id: is ", value.external_id, ", expected each of 0 to ",
-                declared - 1, " once");
+    const Value* before = i == 0 ? nullptr : &values[externals[i - 1]];
+    if (value.external_id >= declared || (before != nullptr && before->external_id == value.external_id)) {
+      fail_load("xvalues[", externals[i], "].external_id: is ", value.external_id, ", expected 0 to ", declared - 1,
+                ", each at most once");
     }
-    if (i > 0 && value.is_external_input && values[externals[i - 1]].is_external_output) {
-      fail_load("xvalues[", externals[i], "].external_id: is ", i, " for an input, behind that of an output");
+    if (before == nullptr || !before->is_external_output) continue;
+    if (value.is_external_input) {
+      fail_load("xvalues[", externals[i], "].external_id: is ", value.external_id, " for an input, behind that of an",
+                " output");
     }
+    if (before->external_id + 1 != value.external_id) {
+      fail_load("xvalues[", externals[i], "].external_id: is ", value.external_id, ", expected output ",
+                before->external_id + 1);
+    }
+  }
+  if (!externals.empty() && values[externals.back()].external_id + 1 != declared) {
+    fail_load("num_externs: is ", declared, ", the last of the graph's external values is ",
+              values[externals.back()].external_id);
   }
   return externals;
 }
@@ -102,7 +112,8 @@ Payload decode(Bytes bytes, FindNamedData find_named) {
   Constants constants(graph, parts, find_named);
   DecodedValues decoded = decode_values(graph, constants);
   Payload payload;
-  payload.externals = collect_externals(graph, decoded.values);
+  payload.argument_count = graph.scalar<uint32_t>({3, "num_externs"});
+  payload.externals = collect_externals(payload.argument_count, decoded.values);
   quantise_inputs(decoded, payload);
   WriteOrder order(decoded.values);
   for (const Node& node : payload.nodes) order.visit(node);

@@ -47,7 +47,7 @@ struct Value {
 
   bool is_external_input = false;
   bool is_external_output = false;
-  uint32_t external_id = kNone;  // rank among the delegate call's arguments follows from sorting these
+  uint32_t external_id = kNone;  // the position among the delegate call's arguments
 
   // kQInt8, kQUInt8, kQInt32
   float scale = 1.0f;
@@ -150,8 +150,10 @@ struct Node {
 struct Payload {
   std::vector<Value> values;
   std::vector<Node> nodes;  // in an order to run them in
-  // Indices into values, sorted by external_id: inputs, then outputs. Argument i of the delegate call is externals[i].
+  // Indices into values, sorted by external_id, which is the position among the delegate call's arguments: inputs, then
+  // outputs. Arguments may be left out: exporters up to 0.6 pass inputs that the graph does not read.
   std::vector<uint32_t> externals;
+  uint32_t argument_count = 0;
   std::vector<std::shared_ptr<const void>> keep_alive;  // aligned copies that `data` may refer to
 };
 
