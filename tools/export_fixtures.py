@@ -920,7 +920,6 @@ def export(case: Case, *, delegated: bool) -> Any:
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
     from executorch.exir.passes import MemoryPlanningPass
-    from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 
     exported = {
         name: torch.export.export(
@@ -934,10 +933,14 @@ def export(case: Case, *, delegated: bool) -> Any:
     else:
         partitioners = [XnnpackPartitioner()] if delegated else []
         lowered = to_edge_transform_and_lower(exported, partitioner=partitioners, constant_methods=constants)
-    config = ExecutorchBackendConfig(external_constants=case.external_data)
+    config = ExecutorchBackendConfig()
+    if case.external_data:
+        config.external_constants = True
     if case.shares_state:
         config.memory_planning_pass = MemoryPlanningPass(share_mutable_buffers=True)
     if case.initialised_buffers:
+        from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass  # since 0.7
+
         config.passes = [InitializedMutableBufferPass(list(case.initialised_buffers))]
     return lowered.to_executorch(config)
 

@@ -33,6 +33,11 @@ class Case:
             return dict(archive)
 
 
+def version_cases() -> list[Case]:
+    """Cases of other versions of the exporter than the one that wrote the rest."""
+    return [case for folder in sorted((FIXTURES / "versions").iterdir()) for case in cases(folder)]
+
+
 def cases(folder: Path = FIXTURES) -> list[Case]:
     """All cases of a folder, by name."""
     return [Case(path.stem, json.loads(path.read_text()), folder) for path in sorted(folder.glob("*.json"))]
