@@ -141,7 +141,7 @@ TEST_SUITE_END();
 
 TEST_CASE("every fixture loads, runs twice and goes away") {
   size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(fixtures())) {
+  for (const auto& entry : fs::recursive_directory_iterator(fixtures())) {
     if (entry.path().extension() != ".pte") continue;
     try {
       const auto program = Program::load(enr::program::FileData::open(entry.path().string()), {});
