@@ -20,7 +20,7 @@ struct Bool {
 // What one element converts to, written out plainly.
 template <class To>
 To integer_of(double x) {
-  // As x86 does: out of range gives the smallest number of the intermediate type.
+  // As x86 does: out of range gives the smallest number of the type in between.
   const auto as64 = [](double v) {
     return v >= -0x1p63 && v < 0x1p63 ? static_cast<int64_t>(v) : std::numeric_limits<int64_t>::min();
   };
@@ -95,6 +95,18 @@ std::vector<T> inputs() {
   return result;
 }
 
+// Out of the range of the integers in between, the result is the processor's own.
+template <class To, class From>
+bool is_defined([[maybe_unused]] const From& v) {
+#if !defined(__x86_64__)
+  if constexpr (std::is_integral_v<To> && !std::is_same_v<From, Bool> && !std::is_integral_v<From>) {
+    const auto x = static_cast<double>(v);
+    return x > -2147483649.0 && x < 2147483648.0;
+  }
+#endif
+  return true;
+}
+
 template <class T>
 bool equal(const T& x, const T& y) {
   if constexpr (std::is_floating_point_v<T>) return same_value(x, y);
@@ -120,7 +132,7 @@ void check_pair() {
     fn(x.data() + 1, y.data() + 1, n);
     size_t wrong = 0, at = 0;
     for (size_t i = 0; i < n; ++i) {
-      if (!equal(y[i + 1], expected[i + 1])) ++wrong, at = i + 1;
+      if (is_defined<To>(x[i + 1]) && !equal(y[i + 1], expected[i + 1])) ++wrong, at = i + 1;
     }
     CHECK_MESSAGE(wrong == 0, std::string(dtype_name(dtype_code<From>())), " to ",
                   std::string(dtype_name(dtype_code<To>())), " length ", n, " index ", at);
