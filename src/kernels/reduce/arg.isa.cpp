@@ -15,24 +15,45 @@ ENR_INLINE bool beats(T x, T best) {
   return best == best && (better || x != x);
 }
 
+// The larger (or smaller) lanes; the old ones where either is NaN.
+template <bool largest, class V>
+ENR_INLINE V better_of(V x, V best) {
+  return (largest ? x > best : x < best) ? x : best;
+}
+
+// The extreme of the elements, or NaN if one of them is.
 template <bool largest, class T>
 ENR_INLINE T extreme_of(const T* p, size_t count) {
   constexpr size_t lanes = kLanes<T>;
   T top = p[0];
-  if (count < 2 * lanes) {
+  if (count < 4 * lanes) {
     for (size_t i = 1; i < count; ++i) top = beats<largest, T>(p[i], top) ? p[i] : top;
     return top;
   }
-  Vec<T> a = load(p), b = load(p + count - lanes);  // overlaps, which an extreme does not mind
-  size_t i = lanes;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    a = largest ? max_nan(a, load(p + i)) : min_nan(a, load(p + i));
-    b = largest ? max_nan(b, load(p + i + lanes)) : min_nan(b, load(p + i + lanes));
+  Vec<T> best[4];
+  auto is_nan = load(p) != load(p);
+  for (size_t k = 0; k < 4; ++k) {
+    const Vec<T> x = load(p + (k < 3 ? k * lanes : count - lanes));  // overlaps, which an extreme does not mind
+    is_nan |= x != x;
+    best[k] = x;
   }
-  if (i + lanes <= count) a = largest ? max_nan(a, load(p + i)) : min_nan(a, load(p + i));
-  const Vec<T> best = largest ? max_nan(a, b) : min_nan(a, b);
-  top = best[0];
-  for (size_t k = 1; k < lanes; ++k) top = beats<largest, T>(best[k], top) ? best[k] : top;
+  size_t i = 3 * lanes;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    for (size_t k = 0; k < 4; ++k) {
+      const Vec<T> x = load(p + i + k * lanes);
+      is_nan |= x != x;
+      best[k] = better_of<largest>(x, best[k]);
+    }
+  }
+  for (; i + lanes <= count; i += lanes) {
+    const Vec<T> x = load(p + i);
+    is_nan |= x != x;
+    best[0] = better_of<largest>(x, best[0]);
+  }
+  if (any(is_nan)) return static_cast<T>(__builtin_nan(""));
+  const Vec<T> all = better_of<largest>(better_of<largest>(best[0], best[1]), better_of<largest>(best[2], best[3]));
+  top = all[0];
+  for (size_t k = 1; k < lanes; ++k) top = (largest ? all[k] > top : all[k] < top) ? all[k] : top;
   return top;
 }
 
