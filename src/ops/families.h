@@ -50,6 +50,8 @@ void register_windows(OperatorTable& table);
 void register_pooling_3d(OperatorTable& table);
 void register_losses(OperatorTable& table);
 void register_upsample(OperatorTable& table);
+void register_lowbit(OperatorTable& table);
+void register_fold(OperatorTable& table);
 void register_aliases(OperatorTable& table);
 void register_norm(OperatorTable& table);
 void register_batch_norm(OperatorTable& table);

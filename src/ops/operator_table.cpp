@@ -49,6 +49,8 @@ const OperatorTable& operator_table() {
     ops::register_pooling_3d(built);
     ops::register_losses(built);
     ops::register_upsample(built);
+    ops::register_lowbit(built);
+    ops::register_fold(built);
     ops::register_norm(built);
     ops::register_batch_norm(built);
     ops::register_distance(built);

@@ -116,6 +116,31 @@ void linalg_vector_norm_out(OpContext& context, const Tensor& self, const Scalar
   vector_norm(context, self, ord.to<double>(), dims, keepdim, out);
 }
 
+// Slices along a dim are scaled down to a norm of at most `maxnorm`.
+void renorm_out(OpContext& context, const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm,
+                Tensor& out) {
+  require_floating(self.dtype, "self");
+  require_same_dtype(out, self.dtype, "out");
+  if (self.rank < 2) fail_execution("self: expected at least rank 2, got shape ", self.sizes());
+  if (!(p.to<double>() > 0)) fail_execution("p: expected more than 0, got ", p.to<double>());
+  const double limit = maxnorm.to<double>();
+  if (!(limit >= 0)) fail_execution("maxnorm: expected at least 0, got ", limit);
+  const size_t kept = normalize_dim(dim, self.rank);
+  const uint32_t mask = ((1u << self.rank) - 1) & ~(1u << kept);
+  Tensor norms = scratch_tensor(context, DType::kFloat64, reduced_shape(self, mask, true));
+  ReduceParams params;
+  params.p = p.to<double>();
+  run(context, norm_kind(params.p), params, self, mask, true, norms);
+  for (int64_t i = 0; i < norms.numel(); ++i) {
+    double& norm = norms.as<double>()[i];
+    norm = norm > limit ? limit / (norm + 1e-7) : 1;
+  }
+  const DType common = computing_dtype(self.dtype);
+  Tensor factors = scratch_tensor(context, common, norms.sizes());
+  copy_elements(context, norms, factors);
+  run_loop(context, loop_for(kernels::Binary::kMul, common), {}, {self, factors}, out);
+}
+
 // The norm of a difference.
 void dist_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& p, Tensor& out) {
   const DType common = result_type(self, other);
@@ -141,6 +166,7 @@ void register_statistics(OperatorTable& table) {
   table.add<norm_scalar_dtype_out>("aten::norm.ScalarOpt_dtype_out");
   table.add<linalg_vector_norm_out>("aten::linalg_vector_norm.out");
   table.add<dist_out>("aten::dist.out");
+  table.add<renorm_out>("aten::renorm.out");
 }
 
 }  // namespace enr::ops

@@ -139,3 +139,9 @@ add("multinomial.out", (POSITIVE, 2, True, None))
 add("normal.Tensor_Tensor_out", (X, POSITIVE, None))
 add("normal.Tensor_float_out", (X, 1.0, None))
 add("normal.float_Tensor_out", (0.0, POSITIVE, None))
+
+# Sliding blocks of images
+add("im2col.out", (T(1, 2, 4, 5), [2, 2], [1, 2], [1, 0], [1, 2]))
+add("col2im.out", (T(1, 8, 6), [3, 4], [2, 2], [1, 1], [0, 0], [1, 1]))
+add("max_unpool2d.out", (T(1, 2, 1, 2), L([[[[0, 5]], [[3, 1]]]]), [2, 3]))
+add("renorm.out", (T(2, 3), 2, 0, 1), (T(2, 3), 1, 1, 2.5))

@@ -28,7 +28,7 @@ WITHOUT_COMPLEX = qualified(
     "linalg_vector_norm.out logsumexp.out cumsum.out cumprod.out logcumsumexp.out rms_norm.out "
     "_fused_rms_norm.out rand.out randn.out rand.generator_out randn.generator_out rand_like.out randn_like.out "
     "normal.float_float_out normal.out uniform.out native_dropout.out _logcumsumexp.out special_sinc.out "
-    "special_logsumexp.out soft_margin_loss.out normal.Tensor_float_out"
+    "special_logsumexp.out soft_margin_loss.out normal.Tensor_float_out renorm.out"
 )
 
 # Integers, and mixtures, that eager lets pass because its definition goes through other operators, to no use.
