@@ -18,8 +18,9 @@ ALLOWED = {
     "ops": {"base", "kernels"},
     "graph": {"base", "kernels", "ops"},
     "delegates": {"base", "kernels", "ops", "program", "graph"},
-    "plan": {"base", "ops", "program", "graph", "delegates"},
-    "executor": {"base", "kernels", "ops", "program", "delegates", "plan"},
+    "raise": {"base", "kernels", "ops", "program", "graph"},
+    "plan": {"base", "ops", "program", "graph", "delegates", "raise"},
+    "executor": {"base", "kernels", "ops", "program", "delegates", "raise", "plan"},
     "bindings": {"base", "kernels", "ops", "program", "delegates", "plan", "executor"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([a-z_]+)/', re.MULTILINE)

@@ -107,7 +107,7 @@ class Method:
         return self._core_method.memory()
 
     def profile(self, inputs: Sequence[Any]) -> tuple[list[Any], list[dict[str, Any]]]:
-        """Run once and record every operator, delegate and step inside a delegate.
+        """Run once and record every operator, delegate, region of operators, and step inside the last two.
 
         Returns:
             The outputs, and the events in order of completion: dictionaries with ``kind``, ``name``, ``detail``,

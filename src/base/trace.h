@@ -9,7 +9,7 @@
 namespace enr {
 
 struct TraceEvent {
-  std::string_view kind;     // "operator", "delegate" or "step" (inside a delegate)
+  std::string_view kind;     // "operator", "delegate", "region" (of operators) or "step" (inside the last two)
   std::string_view name;     // "aten::add.out", "XnnpackBackend", "conv2d 3x3"
   int64_t instruction = -1;  // index in the method
   uint64_t start_ns = 0;     // steady clock

@@ -58,6 +58,7 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
   }
   write_initial_values(false);
   for (const auto& compiled : plan_->delegates) delegates_.push_back(compiled->instantiate());
+  for (const raise::Region& region : plan_->regions) regions_.emplace_back(*plan_->method, region, values_);
   call_sites_.resize(plan_->instructions.size());
   saved_.resize(plan_->states.size());
   is_saved_.resize(plan_->states.size());
@@ -227,6 +228,9 @@ void Method::execute() {
 // Runs one instruction and gives the index of the next.
 size_t Method::step(size_t index) {
   const plan::Instruction& instruction = plan_->instructions[index];
+  if (instruction.region != plan::kNoRegion && run_region(instruction.region, index)) {
+    return plan_->regions[instruction.region].end;
+  }
   if (instruction.saves_state) save_states(index);
   Value* const* arguments = arguments_.data() + instruction.first_arg;
   switch (instruction.kind) {
@@ -302,6 +306,18 @@ void Method::call_operator(const plan::Instruction& instruction, size_t index) {
   if (trace_ != nullptr) {
     trace_->record({"operator", op.name, static_cast<int64_t>(index), start, now_ns() - start, describe(index)});
   }
+}
+
+bool Method::run_region(uint32_t region, size_t index) {
+  context_.begin(call_sites_[index]);
+  const uint64_t start = trace_ != nullptr ? now_ns() : 0;
+  if (!regions_[region].run(context_, trace_)) return false;
+  if (trace_ != nullptr) {
+    const size_t count = plan_->regions[region].end - index;
+    trace_->record({"region", concat(count, " operators"), static_cast<int64_t>(index), start, now_ns() - start,
+                    concat("instructions ", index, " to ", plan_->regions[region].end - 1)});
+  }
+  return true;
 }
 
 void Method::call_delegate(const plan::Instruction& instruction, size_t index) {

@@ -17,6 +17,7 @@
 #include "ops/context.h"
 #include "ops/value.h"
 #include "plan/method_plan.h"
+#include "raise/region_runner.h"
 
 namespace enr::executor {
 
@@ -63,6 +64,7 @@ class Method {
   size_t step(size_t index);
   class ReadCopies;
   void call_operator(const plan::Instruction& instruction, size_t index);
+  bool run_region(uint32_t region, size_t index);
   void call_delegate(const plan::Instruction& instruction, size_t index);
   void move(Value& from, Value& to);
   bool is_true(const Value& condition) const;
@@ -84,6 +86,7 @@ class Method {
   std::vector<Tensor> redirected_;                         // as placed; parallel to plan_->redirected
   std::vector<std::pair<Tensor*, std::byte*>> displaced_;  // tensors in the caller's memory, and where their own is
   std::vector<std::unique_ptr<delegates::DelegateInstance>> delegates_;
+  std::vector<raise::RegionRunner> regions_;
   std::vector<std::unique_ptr<CallSiteState>> call_sites_;
   std::vector<AlignedBuffer> saved_;  // parallel to plan_->states
   std::vector<uint8_t> is_saved_;

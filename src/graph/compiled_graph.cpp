@@ -27,6 +27,20 @@ CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights)
   plans_.push_back(std::make_shared<const Plan>(graph_, declared_inputs(graph_), context_));
 }
 
+void CompiledGraph::drop_packed_constants() {
+  std::vector<bool> is_packed(graph_.values.size(), false), is_read(graph_.values.size(), false);
+  for (const Node& node : graph_.nodes) {
+    const bool packs = node.op == Op::kConv || node.op == Op::kDepthwise || node.op == Op::kConvTranspose;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] != kNoValue) (packs && i > 0 ? is_packed : is_read)[node.inputs[i]] = true;
+    }
+    if (node.post.residual != kNoValue) is_read[node.post.residual] = true;
+  }
+  for (ValueId id = 0; id < graph_.values.size(); ++id) {
+    if (is_packed[id] && !is_read[id]) graph_.values[id].owner.reset();
+  }
+}
+
 std::shared_ptr<const Plan> CompiledGraph::plan_for(std::span<const Shape> inputs) const {
   const auto fits = [&](const std::shared_ptr<const Plan>& plan) { return std::ranges::equal(plan->inputs(), inputs); };
   const auto find = [&]() -> std::shared_ptr<const Plan> {

@@ -23,6 +23,10 @@ class CompiledGraph {
 
   const Graph& graph() const noexcept { return graph_; }
 
+  // For a graph whose inputs keep their shapes, so that no other plan will be made: frees the constants that passes and
+  // translations made and the plan packed.
+  void drop_packed_constants();
+
   // The plan for these input shapes, made if it is not among the ones used last. Thread-safe; throws fail_execution
   // where the shapes do not fit.
   std::shared_ptr<const Plan> plan_for(std::span<const Shape> inputs) const;

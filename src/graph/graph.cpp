@@ -32,6 +32,10 @@ const char* op_name(Op op) noexcept {
       return "global average";
     case Op::kSoftmax:
       return "softmax";
+    case Op::kLayerNorm:
+      return "layer norm";
+    case Op::kGroupNorm:
+      return "group norm";
     case Op::kConcat:
       return "concatenate";
     case Op::kSlice:
@@ -44,6 +48,8 @@ const char* op_name(Op op) noexcept {
       return "pad";
     case Op::kResizeBilinear:
       return "resize bilinear";
+    case Op::kResizeNearest:
+      return "resize nearest";
     case Op::kConvert:
       return "convert";
     case Op::kCopy:

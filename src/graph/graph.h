@@ -71,12 +71,15 @@ enum class Op : uint8_t {
   kArgMaxPool,  // outputs [values, int32 indices]
   kGlobalAverage,
   kSoftmax,
+  kLayerNorm,  // [input, weight?, bias?]: over the last dim
+  kGroupNorm,  // [input, weight?, bias?]: of [batch, channels, pixels]
   kConcat,
   kSlice,
   kReshape,
   kTranspose,
   kPad,
   kResizeBilinear,
+  kResizeNearest,
   kConvert,  // between dtypes and quantisations
   kCopy,
 };
@@ -125,9 +128,18 @@ struct ResizeAttributes {
 struct GlobalAverageAttributes {
   bool keep_dims = true;
 };
-using Attributes = std::variant<std::monostate, WindowAttributes, MatmulAttributes, BinaryAttributes, UnaryAttributes,
-                                ConcatAttributes, SliceAttributes, ReshapeAttributes, TransposeAttributes,
-                                PadAttributes, ResizeAttributes, GlobalAverageAttributes>;
+struct SoftmaxAttributes {
+  bool logarithm = false;
+  bool masked_rows_are_zero = false;  // rows of nothing but negative infinity, which else become NaN
+};
+struct NormAttributes {
+  double epsilon = 0.0;
+  uint32_t groups = 1;  // kGroupNorm
+};
+using Attributes =
+    std::variant<std::monostate, WindowAttributes, MatmulAttributes, BinaryAttributes, UnaryAttributes,
+                 ConcatAttributes, SliceAttributes, ReshapeAttributes, TransposeAttributes, PadAttributes,
+                 ResizeAttributes, GlobalAverageAttributes, SoftmaxAttributes, NormAttributes>;
 
 // What is done to a node's result: residual added, then clamped, then the activation. Every node can have a clamp and
 // an activation, only convolutions and fully connected nodes a residual.

@@ -177,6 +177,20 @@ Shape infer_argmax_pool(const Node& node, const Shape& in) {
           (in[2] + int64_t{w.pad_left} + w.pad_right) / w.kernel_width, in[3]};
 }
 
+Shape infer_norm(const Graph& graph, const Node& node, const Shape& in) {
+  const bool groups = node.op == Op::kGroupNorm;
+  if (groups) check_rank(node, "input", in, 3);
+  if (in.rank() == 0) fail_node(node, "input is a scalar, expected 1 dim or more");
+  const int64_t channels = groups ? in[1] : in.back();
+  const int64_t divisor = node.as<NormAttributes>().groups;
+  if (divisor == 0 || channels % divisor != 0) fail_node(node, channels, " channels in ", divisor, " groups");
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    const Shape& parameter = graph.values[node.inputs[i]].shape;
+    if (!(parameter == Shape{channels})) fail_node(node, "parameter has shape ", parameter.dims());
+  }
+  return in;
+}
+
 Shape infer_result(const Graph& graph, const Node& node) {
   const Shape& in = graph.values[node.inputs[0]].shape;
   const auto second = [&]() -> const Shape& { return graph.values[node.inputs[1]].shape; };
@@ -203,6 +217,9 @@ Shape infer_result(const Graph& graph, const Node& node) {
     case Op::kSoftmax:
       if (in.rank() == 0) fail_node(node, "input is a scalar, expected 1 dim or more");
       return in;
+    case Op::kLayerNorm:
+    case Op::kGroupNorm:
+      return infer_norm(graph, node, in);
     case Op::kConcat:
       return infer_concat(graph, node);
     case Op::kSlice:
@@ -213,7 +230,8 @@ Shape infer_result(const Graph& graph, const Node& node) {
       return infer_transpose(node, in);
     case Op::kPad:
       return infer_pad(node, in);
-    case Op::kResizeBilinear: {
+    case Op::kResizeBilinear:
+    case Op::kResizeNearest: {
       check_rank(node, "input", in, 4);
       const auto& resize = node.as<ResizeAttributes>();
       if ((in[1] == 0 || in[2] == 0) && in[0] != 0 && in[3] != 0)

@@ -28,6 +28,7 @@ bool writes_strided_rows(const Graph& graph, const Node& node) {
     case Op::kAveragePool:
     case Op::kMaxPool:
     case Op::kResizeBilinear:
+    case Op::kResizeNearest:
     case Op::kTranspose:
     case Op::kSlice:
     case Op::kCopy:
@@ -53,6 +54,7 @@ bool reads_strided_rows(const Graph& graph, const Node& node) {
     case Op::kMaxPool:
     case Op::kGlobalAverage:
     case Op::kResizeBilinear:
+    case Op::kResizeNearest:
     case Op::kTranspose:
     case Op::kSlice:
     case Op::kCopy:
@@ -208,7 +210,7 @@ class LayoutChoice {
       if (id == kNoValue || views[id].root != views[operand].root) return false;
       const bool same = views[id].offset_bytes == views[operand].offset_bytes && views[id].row_stride == 0 &&
                         graph.values[id].shape == graph.values[operand].shape;
-      return !same || (!elementwise && node.op != Op::kSoftmax);
+      return !same || (!elementwise && node.op != Op::kSoftmax && node.op != Op::kLayerNorm);
     });
   }
 
@@ -217,7 +219,12 @@ class LayoutChoice {
       case Op::kUnary:
       case Op::kBinary:
         return node.inputs;
-      case Op::kSoftmax:
+      case Op::kSoftmax: {
+        const auto* softmax = std::get_if<SoftmaxAttributes>(&node.attributes);
+        if (softmax != nullptr && softmax->masked_rows_are_zero) return {};  // it reads its input once more
+        return {node.inputs[0]};
+      }
+      case Op::kLayerNorm:
         return {node.inputs[0]};
       case Op::kConv:
       case Op::kDepthwise:

@@ -91,6 +91,7 @@ void lower_binary(Lowering& lowering, const Node& node);
 void lower_unary(Lowering& lowering, const Node& node);
 void lower_pool(Lowering& lowering, const Node& node);  // the global average too
 void lower_softmax(Lowering& lowering, const Node& node);
+void lower_norm(Lowering& lowering, const Node& node);
 void lower_resize(Lowering& lowering, const Node& node);
 void lower_concat(Lowering& lowering, const Node& node);
 void lower_movement(Lowering& lowering, const Node& node);  // transposes and slices

@@ -16,6 +16,8 @@ void widen_halves(Graph& graph);
 void dequantize_constants(Graph& graph);
 // What is dequantised only to be quantised again becomes a function of the integer.
 void merge_conversions(Graph& graph);
+// Factors and addends of each channel move into the weights and the bias of the convolution or product in front.
+void fold_channel_constants(Graph& graph);
 // x * sigmoid(x) becomes silu(x), and the like.
 void merge_activations(Graph& graph);
 // Clamps and activations move into the node that computes their operand.

@@ -6,6 +6,7 @@
 #include "plan/caller_memory.h"
 #include "plan/overlaps.h"
 #include "plan/requirements.h"
+#include "program/overlap.h"
 
 namespace enr::plan {
 
@@ -15,19 +16,9 @@ const program::Tensor* tensor_of(const program::Method& method, uint32_t value) 
   return std::get_if<program::Tensor>(&method.values[value]);
 }
 
-bool is_placed(const program::Tensor& tensor) {
-  return tensor.storage == program::Storage::kPlanned || tensor.storage == program::Storage::kMutableInitial ||
-         tensor.storage == program::Storage::kExternalMutable;
-}
-
 // Exporters name a planned tensor only if it is a buffer of the model.
 bool is_state(const program::Tensor& tensor) {
   return is_placed(tensor) && (tensor.storage != program::Storage::kPlanned || !tensor.fully_qualified_name.empty());
-}
-
-bool overlap(const program::Tensor& a, const program::Tensor& b) {
-  return a.placement.arena == b.placement.arena && a.placement.offset < b.placement.offset + b.size_bytes &&
-         b.placement.offset < a.placement.offset + a.size_bytes;
 }
 
 class Builder {
@@ -44,9 +35,11 @@ class Builder {
     for (const program::Chain& chain : method_.chains) flatten(chain);
     find_states();
     find_redirected();
-    find_state_writes();
+    const auto states_of = states_of_values();
+    find_state_writes(states_of);
     find_overlaps(*plan_);
     find_caller_memory(*plan_);
+    if (raise::is_enabled()) find_regions(states_of);
     return plan_;
   }
 
@@ -189,10 +182,9 @@ class Builder {
     return of;
   }
 
-  void find_state_writes() {
+  void find_state_writes(const std::vector<std::vector<uint32_t>>& states_of) {
     plan_->state_writes.resize(plan_->instructions.size());
     if (plan_->states.empty()) return;
-    const auto states_of = states_of_values();
     // A jump back may run anything again, so with loops every write is followed by something that can fail.
     bool fallible_later = std::any_of(plan_->instructions.begin(), plan_->instructions.end(), [&](const auto& i) {
       return i.kind == InstructionKind::kJumpIfFalse &&
@@ -211,6 +203,38 @@ class Builder {
       }
       fallible_later |= !cannot_fail(instruction);
     }
+  }
+
+  void find_regions(const std::vector<std::vector<uint32_t>>& states_of) {
+    std::vector<raise::Instruction> instructions;
+    for (const Instruction& instruction : plan_->instructions) {
+      raise::Instruction& added = instructions.emplace_back();
+      added.args = plan_->args_of(instruction);
+      added.is_branch = instruction.kind == InstructionKind::kJumpIfFalse || instruction.kind == InstructionKind::kMove;
+      for (size_t a = 0; a < added.args.size(); ++a) {
+        if (may_read(instruction, a)) added.read.push_back(added.args[a]);
+        if (!may_write(instruction, a)) continue;
+        added.written.push_back(added.args[a]);
+        added.writes_state |= !states_of[added.args[a]].empty();
+      }
+      if (instruction.kind == InstructionKind::kOperator) added.op = plan_->operators[instruction.callee]->name;
+    }
+    for (const Instruction& instruction : plan_->instructions) {
+      if (instruction.kind == InstructionKind::kJumpIfFalse && instruction.destination < instructions.size()) {
+        instructions[instruction.destination].is_target = true;
+      }
+    }
+    plan_->regions = raise::find_regions(method_, instructions, weights_);
+    for (uint32_t r = 0; r < plan_->regions.size(); ++r) plan_->instructions[plan_->regions[r].begin].region = r;
+  }
+
+  bool may_read(const Instruction& instruction, size_t arg) const {
+    if (instruction.kind != InstructionKind::kOperator) return !may_write(instruction, arg);
+    // What is written and not among the trailing out arguments is updated in place; behind these come results.
+    size_t outs = plan_->operators[instruction.callee]->arity;
+    if (arg >= outs) return false;
+    while (outs > 0 && may_write(instruction, outs - 1)) --outs;
+    return outs == 0 || arg < outs;
   }
 
   bool may_write(const Instruction& instruction, size_t arg) const {

@@ -13,10 +13,13 @@
 #include "delegates/delegate.h"
 #include "ops/registry.h"
 #include "program/program.h"
+#include "raise/regions.h"
 
 namespace enr::plan {
 
 enum class InstructionKind : uint8_t { kOperator, kDelegate, kMove, kJumpIfFalse, kFree };
+
+inline constexpr uint32_t kNoRegion = 0xFFFFFFFF;
 
 struct Instruction {
   InstructionKind kind = InstructionKind::kFree;
@@ -27,7 +30,8 @@ struct Instruction {
   uint32_t arg_count = 0;  // kMove: from, to; kJumpIfFalse: condition; kFree: value
   // Some of what it reads lies where it writes: MethodPlan::overlapped_reads.
   bool reads_overlapped = false;
-  uint32_t destination = 0;  // kJumpIfFalse: the next instruction where the condition is false
+  uint32_t destination = 0;     // kJumpIfFalse: the next instruction where the condition is false
+  uint32_t region = kNoRegion;  // the region that starts here
 };
 
 // A tensor whose content outlives a call.
@@ -48,6 +52,7 @@ struct MethodPlan {
   std::vector<uint32_t> args;
   std::vector<const Operator*> operators;
   std::vector<std::shared_ptr<const delegates::CompiledDelegate>> delegates;
+  std::vector<raise::Region> regions;
   std::vector<State> states;
   std::vector<std::vector<uint32_t>> state_writes;  // per instruction with saves_state, else empty: indices into states
   // Per instruction with reads_overlapped, else empty: what has to be read from copies. No exporter plans memory so.

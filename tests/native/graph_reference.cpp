@@ -214,6 +214,30 @@ struct Interpreter {
     return result;
   }
 
+  // Over rows of the last dim, or over groups of channels of [batch, channels, pixels].
+  Floats norm(const Node& node) {
+    const auto& attributes = node.as<NormAttributes>();
+    const bool groups = node.op == Op::kGroupNorm;
+    const Shape& in = shape(node.inputs[0]);
+    const Floats& x = get(node.inputs[0]);
+    const auto count = static_cast<size_t>(groups ? in[1] / attributes.groups * in[2] : in.back());
+    Floats result(x.size());
+    for (size_t start = 0; start < x.size(); start += count) {
+      double sum = 0, squares = 0;
+      for (size_t i = start; i < start + count; ++i) sum += x[i];
+      const double mean = sum / double(count);
+      for (size_t i = start; i < start + count; ++i) squares += (x[i] - mean) * (x[i] - mean);
+      const double scale = 1 / std::sqrt(squares / double(count) + attributes.epsilon);
+      for (size_t i = start; i < start + count; ++i) {
+        const size_t c = groups ? i / static_cast<size_t>(in[2]) % static_cast<size_t>(in[1]) : i - start;
+        const double weight = node.inputs.size() > 1 ? get(node.inputs[1])[c] : 1.0f;
+        const double bias = node.inputs.size() > 2 ? get(node.inputs[2])[c] : 0.0f;
+        result[i] = static_cast<float>((x[i] - mean) * scale * weight + bias);
+      }
+    }
+    return result;
+  }
+
   Floats resize(const Node& node) {
     const bool corners = node.as<ResizeAttributes>().align_corners;
     const Shape &in = shape(node.inputs[0]), &out = shape(node.outputs[0]);
@@ -286,6 +310,16 @@ struct Interpreter {
         return pool(node);
       case Op::kResizeBilinear:
         return resize(node);
+      case Op::kResizeNearest: {
+        const Shape& in = shape(node.inputs[0]);
+        for_each_index(out, [&](const Shape& o) {
+          result[position(out, o)] = x[position(in, Shape{o[0], o[1] * in[1] / out[1], o[2] * in[2] / out[2], o[3]})];
+        });
+        return result;
+      }
+      case Op::kLayerNorm:
+      case Op::kGroupNorm:
+        return norm(node);
       case Op::kConcat:
       case Op::kSlice:
       case Op::kTranspose:
@@ -310,8 +344,12 @@ struct Interpreter {
           double sum = 0, top = -INFINITY;
           for (size_t i = 0; i < n; ++i) top = std::max(top, double{x[r * n + i]});
           for (size_t i = 0; i < n; ++i) sum += std::exp(double{x[r * n + i]} - top);
-          for (size_t i = 0; i < n; ++i)
-            result[r * n + i] = static_cast<float>(std::exp(double{x[r * n + i]} - top) / sum);
+          const auto* attributes = std::get_if<SoftmaxAttributes>(&node.attributes);
+          const bool logarithm = attributes != nullptr && attributes->logarithm;
+          for (size_t i = 0; i < n; ++i) {
+            const double power = double{x[r * n + i]} - top;
+            result[r * n + i] = static_cast<float>(logarithm ? power - std::log(sum) : std::exp(power) / sum);
+          }
         }
         return result;
       case Op::kGlobalAverage: {

@@ -165,11 +165,32 @@ TEST_CASE("graph nodes: pools, softmax, resize") {
   check_graph(average.finish());
   Builder softmax;
   softmax.output(softmax.node(Op::kSoftmax, {softmax.input({2, 3, 19})}));
+  softmax.output(softmax.node(Op::kSoftmax, {softmax.input({5, 7})}, SoftmaxAttributes{true}));
   check_graph(softmax.finish());
   for (const bool corners : {false, true}) {
     Builder b;
     b.output(b.node(Op::kResizeBilinear, {b.input({1, 4, 5, 3})}, ResizeAttributes{9, 7, corners}));
     check_graph(b.finish());
+  }
+  Builder nearest;
+  nearest.output(nearest.node(Op::kResizeNearest, {nearest.input({2, 4, 5, 3})}, ResizeAttributes{8, 15, false}));
+  check_graph(nearest.finish());
+}
+
+TEST_CASE("graph nodes: normalisations") {
+  for (const size_t parameters : {size_t{0}, size_t{1}, size_t{2}}) {
+    Builder b;
+    const ValueId rows = b.input({3, 5, 37}), planes = b.input({2, 6, 11});
+    std::vector<ValueId> of_rows{rows}, of_planes{planes};
+    for (size_t i = 0; i < parameters; ++i) {
+      of_rows.push_back(b.constant({37}));
+      of_planes.push_back(b.constant({6}));
+    }
+    b.output(b.node(Op::kLayerNorm, of_rows, NormAttributes{1e-5, 1}));
+    b.output(b.node(Op::kGroupNorm, of_planes, NormAttributes{1e-3, 3}));
+    // In place of an operand that nobody needs afterwards.
+    b.output(b.unary(Unary::kExp, b.node(Op::kLayerNorm, {b.unary(Unary::kNeg, rows)}, NormAttributes{1e-5, 1})));
+    check_graph(b.finish(), 1e-5f);
   }
 }
 

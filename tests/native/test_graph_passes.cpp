@@ -52,6 +52,28 @@ TEST_CASE("graph passes: activations move into the node before them") {
   CHECK(check_graph(both.finish()).size() == 1);
 }
 
+TEST_CASE("graph passes: constants of channels move into weights and bias") {
+  Builder b;
+  const ValueId in = b.input({1, 6, 6, 8});
+  for (const bool has_bias : {false, true}) {
+    for (const ValueId x : {b.conv(in, 12, window(3)), b.depthwise(in, window(3)), b.linear(in, 9)}) {
+      const int64_t channels = b.graph.values[x].shape.back();
+      if (!has_bias) b.graph.nodes.back().inputs.resize(2);
+      const ValueId scaled = b.binary(Binary::kMul, b.constant({1, 1, 1, channels}), x);
+      b.output(b.unary(Unary::kRelu, b.binary(Binary::kAdd, scaled, b.constant({channels}))));
+    }
+  }
+  CHECK(check_graph(b.finish()).size() == 6);
+
+  Builder others;  // constants of other shapes, values that others need, and what comes behind an activation
+  const ValueId x = others.conv(others.input({1, 4, 8, 8}), 8, window(3));
+  others.output(others.binary(Binary::kMul, x, others.constant({1, 1, 8, 1})));
+  others.output(others.binary(Binary::kMul, x, others.constant({8})));
+  const ValueId relu = others.unary(Unary::kRelu, others.conv(others.input({1, 4, 4, 8}), 8, window(1)));
+  others.output(others.binary(Binary::kAdd, relu, others.constant({8})));
+  CHECK(check_graph(others.finish()).size() == 5);
+}
+
 TEST_CASE("graph passes: values that others need stay") {
   Builder b;
   const ValueId x = b.linear(b.input({3, 8}), 16);

@@ -150,7 +150,11 @@ void lower(Lowering& lowering, const Node& node) {
       return lower_pool(lowering, node);
     case Op::kSoftmax:
       return lower_softmax(lowering, node);
+    case Op::kLayerNorm:
+    case Op::kGroupNorm:
+      return lower_norm(lowering, node);
     case Op::kResizeBilinear:
+    case Op::kResizeNearest:
       return lower_resize(lowering, node);
     default:
       fail_no_kernel(lowering, node);

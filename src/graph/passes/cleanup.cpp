@@ -33,6 +33,7 @@ void optimize(Graph& graph) {
   merge_conversions(graph);
   merge_transposes(graph);
   merge_padding(graph);
+  fold_channel_constants(graph);
   merge_activations(graph);
   fuse_activations(graph);
   remove_dead_nodes(graph);

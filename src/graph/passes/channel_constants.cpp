@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "graph/passes.h"
+
+namespace enr::graph {
+
+namespace {
+
+using kernels::Binary;
+
+const float* floats_of(const Value& value) { return reinterpret_cast<const float*>(value.data); }
+
+bool is_float_constant(const Graph& graph, ValueId id) {
+  return graph.values[id].is_constant() && graph.values[id].dtype == DType::kFloat32;
+}
+
+bool takes_channel_constants(const Graph& graph, const Node& node) {
+  if (node.op != Op::kConv && node.op != Op::kDepthwise && node.op != Op::kConvTranspose &&
+      node.op != Op::kFullyConnected) {
+    return false;
+  }
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue;
+  return node.post.is_empty() && is_float(graph, node) && is_float_constant(graph, node.inputs[1]) &&
+         (!has_bias || is_float_constant(graph, node.inputs[2]));
+}
+
+ValueId add_floats(Graph& graph, const Shape& shape, std::vector<float> floats) {
+  auto owner = std::make_shared<const std::vector<float>>(std::move(floats));
+  const float* data = owner->data();
+  return graph.add_constant(DType::kFloat32, shape, std::move(owner), data);
+}
+
+class ChannelFolding {
+ public:
+  explicit ChannelFolding(Graph& g) : graph(g), readers(find_readers(g)), writers(find_writers(g)) {}
+
+  void run() {
+    std::vector<Node> kept;
+    kept.reserve(graph.nodes.size());
+    for (Node& node : graph.nodes) {
+      if (!fold(node, kept)) {
+        kept.push_back(std::move(node));
+        for (const ValueId out : kept.back().outputs) writers[out] = static_cast<uint32_t>(kept.size() - 1);
+      }
+    }
+    graph.nodes = std::move(kept);
+  }
+
+ private:
+  // Whether the node, an addition or multiplication, went into one of those in front.
+  bool fold(const Node& node, std::vector<Node>& before) {
+    if (node.op != Op::kBinary || !node.post.is_empty() || !is_float(graph, node)) return false;
+    const Binary op = node.as<BinaryAttributes>().op;
+    if (op != Binary::kAdd && op != Binary::kMul) return false;
+    for (size_t side = 0; side < 2; ++side) {
+      const ValueId in = node.inputs[side], constant = node.inputs[1 - side];
+      if (!is_float_constant(graph, constant) || writers[in] == kNoValue || readers[in].size() != 1 ||
+          graph.values[in].is_external() || !is_per_channel(constant, in, node.outputs[0])) {
+        continue;
+      }
+      Node& host = before[writers[in]];
+      if (!takes_channel_constants(graph, host)) continue;
+      const float* amounts = floats_of(graph.values[constant]);
+      const auto channels = static_cast<size_t>(graph.values[in].shape.back());
+      if (op == Binary::kMul) {
+        if (!std::all_of(amounts, amounts + channels, [](float f) { return std::isfinite(f); })) continue;
+        scale(host, amounts, channels);
+      } else {
+        shift(host, amounts, channels);
+      }
+      host.outputs[0] = node.outputs[0];
+      writers[node.outputs[0]] = writers[in];
+      return true;
+    }
+    return false;
+  }
+
+  bool is_per_channel(ValueId constant, ValueId in, ValueId out) const {
+    const Shape &shape = graph.values[constant].shape, &image = graph.values[in].shape;
+    return image.rank() > 0 && shape.rank() > 0 && shape.back() == image.back() && shape.numel() == image.back() &&
+           image == graph.values[out].shape;
+  }
+
+  void scale(Node& host, const float* factors, size_t channels) {
+    const Value& filter = graph.values[host.inputs[1]];
+    const float* from = floats_of(filter);
+    const bool innermost =
+        host.op == Op::kDepthwise || (host.op == Op::kFullyConnected && host.as<MatmulAttributes>().transposed);
+    std::vector<float> scaled(static_cast<size_t>(filter.shape.numel()));
+    const size_t row = scaled.size() / std::max<size_t>(channels, 1);
+    for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = from[i] * factors[innermost ? i % channels : i / row];
+    replace(host.inputs[1], add_floats(graph, filter.shape, std::move(scaled)));
+    if (host.inputs.size() > 2 && host.inputs[2] != kNoValue) {
+      std::vector<float> bias(floats_of(graph.values[host.inputs[2]]),
+                              floats_of(graph.values[host.inputs[2]]) + channels);
+      for (size_t c = 0; c < channels; ++c) bias[c] *= factors[c];
+      replace(host.inputs[2], add_floats(graph, {static_cast<int64_t>(channels)}, std::move(bias)));
+    }
+  }
+
+  void shift(Node& host, const float* addends, size_t channels) {
+    std::vector<float> bias(addends, addends + channels);
+    if (host.inputs.size() < 3) host.inputs.push_back(kNoValue);
+    if (host.inputs[2] != kNoValue) {
+      for (size_t c = 0; c < channels; ++c) bias[c] += floats_of(graph.values[host.inputs[2]])[c];
+    }
+    replace(host.inputs[2], add_floats(graph, {static_cast<int64_t>(channels)}, std::move(bias)));
+  }
+
+  // What only this node read, and what a pass made, takes no memory any more.
+  void replace(ValueId& operand, ValueId with) {
+    if (operand != kNoValue && (operand >= readers.size() || readers[operand].size() == 1)) {
+      graph.values[operand].data = nullptr;
+      graph.values[operand].owner.reset();
+    }
+    operand = with;
+  }
+
+  Graph& graph;
+  std::vector<std::vector<uint32_t>> readers;
+  std::vector<uint32_t> writers;
+};
+
+}  // namespace
+
+void fold_channel_constants(Graph& graph) { ChannelFolding(graph).run(); }
+
+}  // namespace enr::graph

@@ -1,0 +1,127 @@
+#pragma once
+
+// The graph of a region while its operators are translated. A value of the program is a value of the graph plus the
+// order of its dims in memory, so that permutations cost nothing until somebody needs another order.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "program/program.h"
+
+namespace enr::raise {
+
+// The dim at each place in memory, outermost first.
+using Order = graph::Shape;
+
+// What a value's elements are. Conditions and zeros have no node: they only matter to the operator that knows a pattern
+// of them.
+enum class Meaning : uint8_t {
+  kElements,         // those of the graph's value
+  kIsMinusInfinity,  // of the graph's value, for each element
+  kIsNotMinusInfinity,
+  kAnyIsNot,  // of each line along `dim`
+  kAllAre,
+  kZeros,
+};
+
+struct Raised {
+  graph::ValueId id = graph::kNoValue;
+  Order order;
+  Meaning meaning = Meaning::kElements;
+  uint32_t dim = 0;
+};
+
+Order row_major(size_t rank);
+// [N, ..., C] of dims [N, C, ...].
+Order channels_last(size_t rank);
+
+// One value that crosses the border of a region.
+struct Port {
+  uint32_t value = 0;  // of the method
+  graph::ValueId id = graph::kNoValue;
+};
+
+class RegionBuilder {
+ public:
+  // `constant_bytes`: how much may still be allocated for constants in other layouts.
+  RegionBuilder(const program::Method& method, uint64_t& constant_bytes)
+      : method_(method), constant_bytes_(constant_bytes) {}
+
+  // The instruction translated next. What it adds is taken back by roll_back, if it turns out not to fit.
+  void begin(uint32_t instruction);
+  void roll_back();
+
+  // --- for translations; what does not fit throws ---
+
+  // A tensor argument: computed in the region, a constant, or an input of the region. Only float32 of fixed sizes.
+  Raised read(uint32_t value);
+  // A condition, or zeros; throws where the value is none.
+  Raised read_condition(uint32_t value);
+  // The instruction's result; its sizes must be those the program declares.
+  void define(uint32_t value, const Raised& result);
+  void define_condition(uint32_t value, const Raised& condition, const graph::Shape& sizes);
+
+  graph::Shape sizes(const Raised& raised) const;  // by dim
+  int64_t numel(const Raised& raised) const { return graph.values[raised.id].shape.numel(); }
+  bool is_constant(const Raised& raised) const { return graph.values[raised.id].is_constant(); }
+  const float* constant_data(const Raised& raised) const;
+
+  // Appends a node of one result.
+  graph::ValueId emit(graph::Op op, std::vector<graph::ValueId> inputs, graph::Attributes attributes = {});
+  graph::ValueId constant(const graph::Shape& shape, std::vector<float> data);
+
+  // The value with its dims in this order in memory; where `order` has more dims, leading ones of size 1 are added.
+  graph::ValueId arrange(const Raised& raised, const Order& order);
+  // The same elements seen with another shape in memory.
+  graph::ValueId reshaped(graph::ValueId id, const graph::Shape& shape);
+  // Whether memory is in this order but for dims of size 1.
+  bool has_order(const Raised& raised, const Order& order) const;
+
+  // ATen's view: elements in row-major order of dims.
+  Raised view(const Raised& raised, const graph::Shape& sizes);
+  Raised permute(const Raised& raised, const Order& dims) const;
+  Raised slice(const Raised& raised, size_t dim, int64_t start, int64_t size);
+
+  // --- for the region ---
+
+  const std::vector<uint32_t>& defined() const noexcept { return defined_; }
+  // Those of the last instruction.
+  std::span<const uint32_t> newly_defined() const noexcept { return std::span(defined_).subspan(mark_.defined); }
+  bool reads_input(uint32_t value) const;
+  bool is_condition(uint32_t value) const;
+  // Makes those of `wanted` (defined values) that nothing has overwritten arguments of the graph, behind the inputs.
+  void finish(const std::vector<uint32_t>& outputs);
+  std::vector<Port> inputs, outputs;
+  graph::Graph graph;
+
+ private:
+  using Key = std::pair<graph::ValueId, std::string>;
+
+  const program::Tensor* placed_tensor(uint32_t value) const;
+  const Raised* find_alias(uint32_t value);
+  graph::ValueId transposed(graph::ValueId id, const graph::Shape& permutation);
+  Order order_of(const std::vector<size_t>& nonunit, const graph::Shape& sizes) const;
+
+  void set(uint32_t value, std::optional<Raised> raised);
+  void overwrite(uint32_t value, const Raised& result);
+
+  const program::Method& method_;
+  uint64_t& constant_bytes_;
+  uint32_t origin_ = 0;
+  std::map<uint32_t, Raised> raised_;  // what is in the values' memory now
+  std::vector<uint32_t> defined_;
+  std::map<Key, graph::ValueId> arranged_;
+  // At begin(), and what changed since.
+  struct {
+    size_t values = 0, nodes = 0, defined = 0, inputs = 0;
+  } mark_;
+  std::vector<std::pair<uint32_t, std::optional<Raised>>> undo_;
+};
+
+}  // namespace enr::raise

@@ -1,0 +1,248 @@
+#include "raise/regions.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <new>
+#include <optional>
+
+#include "base/error.h"
+#include "program/overlap.h"
+#include "raise/planned_memory.h"
+#include "raise/region_builder.h"
+#include "raise/translate.h"
+
+namespace enr::raise {
+
+namespace {
+
+// Limits on the time and memory that hostile programs can ask for. Real methods are far from them.
+constexpr size_t kMaxRegionLength = 2000;
+constexpr size_t kMaxReads = 4'000'000;         // of tensors, by all instructions
+constexpr size_t kMaxComparisons = 50'000'000;  // of values with views
+constexpr size_t kMaxAttempts = 16;             // to find where a region ends
+// Constants are copied once into the graph's layout, and once more where a batch norm is folded into them.
+constexpr uint64_t kCopiesOfConstants = 3;
+
+class Search {
+ public:
+  Search(const program::Method& method, std::span<const Instruction> instructions, WeightCache& weights)
+      : method_(method), instructions_(instructions), weights_(weights) {
+    find_readers();
+    find_varying();
+    find_views();
+    find_constant_bytes();
+  }
+
+  std::vector<Region> run() {
+    std::vector<Region> regions;
+    if (!is_plainly_planned(method_, instructions_)) return regions;
+    if (reads_ > kMaxReads || views_.size() > kMaxComparisons / (method_.values.size() + 1)) return regions;
+    blocked_.resize(instructions_.size(), false);
+    size_t attempts = 0;
+    for (uint32_t i = 0; i < instructions_.size();) {
+      RegionBuilder builder(method_, constant_bytes_);
+      const uint32_t end = translate_from(i, builder);
+      // A condition that others need has to be computed: its operator stays.
+      if (const auto writer = find_needed_condition(i, end, builder); writer && attempts++ < kMaxAttempts) {
+        blocked_[*writer] = true;
+        continue;
+      }
+      attempts = 0;
+      // One operator alone gains nothing.
+      if (end >= i + 2) {
+        if (auto region = compile(i, end, builder)) regions.push_back(std::move(*region));
+      }
+      i = std::max(end, i + 1);
+    }
+    return regions;
+  }
+
+ private:
+  template <class Visit>
+  void for_each_tensor(uint32_t value, const Visit& visit) const {
+    const program::Value& v = method_.values[value];
+    if (const auto* list = std::get_if<program::TensorList>(&v)) {
+      for (const uint32_t item : list->items) visit(item);
+    } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&v)) {
+      for (const uint32_t item : optional->items) {
+        if (item != program::OptionalTensorList::kNone) visit(item);
+      }
+    } else {
+      visit(value);
+    }
+  }
+
+  void find_readers() {
+    readers_.resize(method_.values.size());
+    is_output_.resize(method_.values.size(), false);
+    for (uint32_t i = 0; i < instructions_.size(); ++i) {
+      for (const uint32_t arg : instructions_[i].args) {
+        for_each_tensor(arg, [&](uint32_t value) {
+          if (++reads_ <= kMaxReads) readers_[value].push_back(i);
+        });
+        if (reads_ > kMaxReads) return;
+      }
+    }
+    for (const uint32_t output : method_.outputs) {
+      for_each_tensor(output, [&](uint32_t value) { is_output_[value] = true; });
+    }
+  }
+
+  // Scalars that instructions write: by moves, and as results, which come last.
+  void find_varying() {
+    varies_.resize(method_.values.size(), false);
+    for (const uint32_t input : method_.inputs) varies_[input] = true;
+    for (const Instruction& instruction : instructions_) {
+      if (instruction.args.empty()) continue;
+      varies_[instruction.args.back()] = true;
+      if (instruction.op.starts_with("executorch_prim::")) {
+        for (const uint32_t arg : instruction.args) varies_[arg] = true;
+      }
+    }
+  }
+
+  void find_constant_bytes() {
+    std::map<const void*, uint64_t> constants;
+    for (const program::Value& value : method_.values) {
+      const auto* tensor = std::get_if<program::Tensor>(&value);
+      if (tensor == nullptr || tensor->storage != program::Storage::kConstant) continue;
+      uint64_t& size_bytes = constants[tensor->bytes.data()];
+      size_bytes = std::max(size_bytes, tensor->size_bytes);
+    }
+    constant_bytes_ = uint64_t{1} << 20;
+    for (const auto& [data, size_bytes] : constants) constant_bytes_ += size_bytes * kCopiesOfConstants;
+  }
+
+  // Appends instructions while they translate; gives the first that does not.
+  uint32_t translate_from(uint32_t begin, RegionBuilder& builder) const {
+    uint32_t i = begin;
+    const size_t limit = std::min<size_t>(instructions_.size(), size_t{begin} + kMaxRegionLength);
+    for (; i < limit; ++i) {
+      const Instruction& instruction = instructions_[i];
+      const Translation translation = find_translation(instruction.op);
+      if (translation == nullptr || instruction.writes_state || blocked_[i] || (instruction.is_target && i != begin)) {
+        break;
+      }
+      builder.begin(i);
+      try {
+        translation(builder, Call(method_, varies_, instruction.op, instruction.args));
+      } catch (const Error&) {
+        builder.roll_back();
+        break;
+      }
+      if (!defines_what_is_read(i, builder)) {
+        builder.roll_back();
+        break;
+      }
+    }
+    return i;
+  }
+
+  // Second results (indices, statistics) are not computed: nobody may ask for them.
+  bool defines_what_is_read(uint32_t index, const RegionBuilder& builder) const {
+    const auto defined = builder.newly_defined();
+    bool fits = true;
+    for (const uint32_t arg : instructions_[index].written) {
+      for_each_tensor(arg, [&](uint32_t value) {
+        fits &= std::find(defined.begin(), defined.end(), value) != defined.end() ||
+                !is_used_outside(value, index, index + 1);
+      });
+    }
+    return fits;
+  }
+
+  // Values in planned memory that nothing writes: views that exporters dropped the instructions of.
+  void find_views() {
+    std::vector<bool> is_written(method_.values.size(), false);
+    for (const uint32_t input : method_.inputs) is_written[input] = true;
+    for (const Instruction& instruction : instructions_) {
+      for (const uint32_t arg : instruction.written) {
+        for_each_tensor(arg, [&](uint32_t value) { is_written[value] = true; });
+      }
+    }
+    for (uint32_t v = 0; v < method_.values.size(); ++v) {
+      const program::Tensor* tensor = placed(v);
+      if (tensor != nullptr && !is_written[v] && (is_output_[v] || !readers_[v].empty())) views_.push_back(v);
+    }
+  }
+
+  const program::Tensor* placed(uint32_t value) const {
+    const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
+    return tensor != nullptr && program::is_placed(*tensor) ? tensor : nullptr;
+  }
+
+  // Whether the method returns the value, or an instruction outside of [begin, end) has it as an argument, or a view of
+  // it.
+  bool is_used_outside(uint32_t value, uint32_t begin, uint32_t end) const {
+    const auto is_used = [&](uint32_t v) {
+      return is_output_[v] || std::any_of(readers_[v].begin(), readers_[v].end(),
+                                          [&](uint32_t reader) { return reader < begin || reader >= end; });
+    };
+    if (is_used(value)) return true;
+    const program::Tensor* tensor = placed(value);
+    return tensor != nullptr && std::any_of(views_.begin(), views_.end(), [&](uint32_t view) {
+             return program::overlap(*tensor, *placed(view)) && is_used(view);
+           });
+  }
+
+  std::optional<uint32_t> find_needed_condition(uint32_t begin, uint32_t end, const RegionBuilder& builder) const {
+    for (const uint32_t value : builder.defined()) {
+      if (!builder.is_condition(value) || !is_used_outside(value, begin, end)) continue;
+      for (uint32_t i = begin; i < end; ++i) {
+        const auto& written = instructions_[i].written;
+        if (std::find(written.begin(), written.end(), value) != written.end()) return i;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Region> compile(uint32_t begin, uint32_t end, RegionBuilder& builder) const {
+    std::vector<uint32_t> outputs = builder.defined();
+    std::sort(outputs.begin(), outputs.end());
+    outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
+    // A value that is read before it is written belongs to a loop.
+    std::erase_if(outputs,
+                  [&](uint32_t value) { return !is_used_outside(value, begin, end) && !builder.reads_input(value); });
+    Region region{begin, end, {}, {}, nullptr};
+    try {
+      builder.finish(outputs);
+      for (const Port& port : builder.inputs) region.inputs.push_back(port.value);
+      for (const Port& port : builder.outputs) region.outputs.push_back(port.value);
+      auto compiled = std::make_shared<graph::CompiledGraph>(std::move(builder.graph), weights_);
+      compiled->drop_packed_constants();
+      region.graph = std::move(compiled);
+    } catch (const Error&) {
+      return std::nullopt;  // the operators themselves will say what is wrong
+    } catch (const std::bad_alloc&) {
+      return std::nullopt;  // they may need less
+    }
+    return region;
+  }
+
+  const program::Method& method_;
+  std::span<const Instruction> instructions_;
+  WeightCache& weights_;
+  std::vector<std::vector<uint32_t>> readers_;  // for each value the instructions that have it as an argument
+  std::vector<bool> is_output_;                 // of the method
+  std::vector<bool> varies_;
+  std::vector<bool> blocked_;  // instructions that stay
+  std::vector<uint32_t> views_;
+  size_t reads_ = 0;
+  uint64_t constant_bytes_ = 0;
+};
+
+}  // namespace
+
+bool is_enabled() {
+  const char* text = std::getenv("ENR_RAISE");
+  return text == nullptr || std::strcmp(text, "0") != 0;
+}
+
+std::vector<Region> find_regions(const program::Method& method, std::span<const Instruction> instructions,
+                                 WeightCache& weights) {
+  return Search(method, instructions, weights).run();
+}
+
+}  // namespace enr::raise

@@ -1,0 +1,41 @@
+#pragma once
+
+// Runs of plain operators as compiled graphs: what is planned for a region instead of its instructions, which stay in
+// the method for everything the graph was not made for.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/weight_cache.h"
+#include "graph/compiled_graph.h"
+#include "program/program.h"
+
+namespace enr::raise {
+
+// One instruction of a method, as far as regions are concerned.
+struct Instruction {
+  std::string_view op;  // empty where it is no operator
+  std::span<const uint32_t> args;
+  std::vector<uint32_t> read, written;  // arguments among them that it may read, and write
+  bool writes_state = false;
+  bool is_target = false;  // of a jump
+  bool is_branch = false;  // a jump, or a move between values
+};
+
+struct Region {
+  uint32_t begin = 0, end = 0;            // instructions
+  std::vector<uint32_t> inputs, outputs;  // values; the graph's arguments, in order
+  std::shared_ptr<const graph::CompiledGraph> graph;
+};
+
+// Whether programs are raised at all: not with ENR_RAISE=0 in the environment.
+bool is_enabled();
+
+// `weights` must outlive the regions.
+std::vector<Region> find_regions(const program::Method& method, std::span<const Instruction> instructions,
+                                 WeightCache& weights);
+
+}  // namespace enr::raise

@@ -1,0 +1,39 @@
+#pragma once
+
+// From ATen operators to nodes of the graph. A translation reads its operands, appends nodes and defines the result; it
+// throws where the call is not one it knows, and everything eager would refuse is left to the operator to refuse.
+
+#include <string_view>
+
+#include "raise/call.h"
+#include "raise/region_builder.h"
+
+namespace enr::raise {
+
+using Translation = void (*)(RegionBuilder& region, const Call& call);
+
+// Null where the operator has none.
+Translation find_translation(std::string_view name) noexcept;
+
+// One for each file of translate/: null where the name is of another family.
+Translation find_elementwise(std::string_view name) noexcept;
+Translation find_convolution(std::string_view name) noexcept;
+Translation find_masked_softmax(std::string_view name) noexcept;
+Translation find_matmul(std::string_view name) noexcept;
+Translation find_movement(std::string_view name) noexcept;
+Translation find_norm(std::string_view name) noexcept;
+Translation find_spatial(std::string_view name) noexcept;
+
+struct NamedTranslation {
+  std::string_view name;
+  Translation translation;
+};
+template <size_t kCount>
+Translation find_in(const NamedTranslation (&rows)[kCount], std::string_view name) noexcept {
+  for (const NamedTranslation& row : rows) {
+    if (row.name == name) return row.translation;
+  }
+  return nullptr;
+}
+
+}  // namespace enr::raise

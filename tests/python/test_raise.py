@@ -1,0 +1,507 @@
+"""Runs of operators compute the same as one graph (raised) and one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import executorch_numpy_runtime as en
+import goldens
+from builder import ProgramBuilder
+from builder.program import TensorValue
+
+CASES = goldens.cases()
+
+
+def load(
+    program: bytes | Any, *, raised: bool, monkeypatch: pytest.MonkeyPatch, name: str = "forward", **options: Any
+) -> en.Method:
+    monkeypatch.setenv("ENR_RAISE", "1" if raised else "0")
+    return en.Runtime.get().load_program(program, **options).load_method(name)
+
+
+def regions(method: en.Method, inputs: list[Any]) -> list[dict[str, Any]]:
+    return [event for event in method.profile(inputs)[1] if event["kind"] == "region"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_fixture(case: goldens.Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays = case.arrays()
+    for name, runs in case.meta["methods"].items():
+        options = {"name": name, "data": case.data, "monkeypatch": monkeypatch}
+        raised = load(case.program, raised=True, **options)
+        plain = load(case.program, raised=False, **options)
+        for run in runs:
+            inputs = goldens.inputs_of(run, arrays)
+            for a, b in zip(raised(inputs), plain(inputs), strict=True):
+                if isinstance(a, np.ndarray) and a.dtype.kind == "f":
+                    scale = max(1.0, float(np.max(np.abs(b[np.isfinite(b)]), initial=0)))
+                    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5 * scale)
+                else:
+                    np.testing.assert_array_equal(a, b)
+
+
+# Random graphs of operators
+
+
+@dataclass
+class Graph:
+    """A program under construction; every value with its shape and how long its memory is needed."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+    random: np.random.Generator
+    program: ProgramBuilder = field(default_factory=ProgramBuilder)
+    values: list[TensorValue] = field(default_factory=list)
+    last_use: dict[int, int] = field(default_factory=dict)  # value -> instruction
+    birth: dict[int, int] = field(default_factory=dict)
+    base: dict[int, TensorValue] = field(default_factory=dict)  # of dropped views
+    count: int = 0
+
+    def input(self, shape: tuple[int, ...], order: tuple[int, ...] | None = None) -> TensorValue:
+        value = self.program.input(np.float32, shape, dim_order=order)
+        self.values.append(value)
+        return value
+
+    def constant(self, *shape: int, low: float = -0.5, high: float = 0.5) -> TensorValue:
+        return self.program.constant(self.random.uniform(low, high, shape).astype(np.float32))
+
+    def tensor(self, shape: tuple[int, ...], dtype: Any = np.float32) -> TensorValue:
+        return self.program.tensor(dtype, shape, planned=False)
+
+    def call(
+        self,
+        name: str,
+        *args: Any,
+        shape: tuple[int, ...],
+        extra: Sequence[tuple[int, ...]] = (),
+        dtype: Any = np.float32,
+    ) -> TensorValue:
+        out = self.tensor(shape, dtype)
+        outs = [out, *(self.tensor(sizes) for sizes in extra)]
+        if "max_pool" in name:
+            outs[1].dtype = 4
+        self.program.call(name, *args, out=outs if extra else out)
+        for arg in [*args, *(args[0] if args and isinstance(args[0], list) else [])]:
+            if isinstance(arg, TensorValue):
+                self.use(arg)
+        for value in outs:
+            self.birth[value.index] = self.last_use[value.index] = self.count
+        self.count += 1
+        if dtype is np.float32:
+            self.values.append(out)
+        return out
+
+    def use(self, value: TensorValue) -> None:
+        value = self.base.get(value.index, value)
+        if value.index in self.birth:
+            self.last_use[value.index] = self.count
+
+    def dropped_view(self, value: TensorValue, shape: tuple[int, ...]) -> None:
+        """A view without an instruction, as exporters leave it."""
+        if value.index not in self.birth and value.index not in self.base:
+            return
+        view = self.tensor(shape)
+        self.base[view.index] = self.base.get(value.index, value)
+        self.values.append(view)
+
+    def finish(self) -> bytes:
+        some = [v for v in self.values if self.draw(st.integers(0, 3)) == 0][:3]
+        kept = list(dict.fromkeys(v.index for v in [*some, self.values[-1]]))
+        for index in kept:
+            owner = self.base.get(index, self.program.values[index])
+            if owner.index in self.last_use:
+                self.last_use[owner.index] = self.count
+        self.place()
+        self.program.output(*(self.program.values[index] for index in kept))
+        return self.program.build()
+
+    def place(self) -> None:
+        """Memory by lifetime, first fit, as memory planning does it."""
+        start = self.program.arenas[1]
+        placed: list[TensorValue] = []
+        for index in sorted(self.birth, key=lambda i: self.birth[i]):
+            value = self.program.values[index]
+            assert isinstance(value, TensorValue)
+            offset = start
+            for other in sorted(placed, key=lambda v: v.offset):
+                if self.last_use[other.index] < self.birth[index]:
+                    continue
+                if other.offset >= offset + value.size_bytes():
+                    break
+                offset = max(offset, -(-(other.offset + other.size_bytes()) // 16) * 16)
+            value.memory_id, value.offset = 1, offset
+            placed.append(value)
+            self.program.arenas[1] = max(self.program.arenas[1], offset + value.size_bytes())
+        for index, owner in self.base.items():
+            view = self.program.values[index]
+            assert isinstance(view, TensorValue)
+            view.memory_id, view.offset = owner.memory_id, owner.offset
+
+
+def shape_of(value: TensorValue) -> tuple[int, ...]:
+    return tuple(value.sizes)
+
+
+def convolution(g: Graph, x: TensorValue) -> None:
+    shape = shape_of(x)
+    channels, spatial = shape[1], shape[2:]
+    dims = len(spatial)
+    kind = g.draw(st.sampled_from(["plain", "depthwise", "grouped", "transposed"]))
+    kernel = g.draw(st.sampled_from([1, 2, 3]))
+    stride = g.draw(st.sampled_from([1, 2]))
+    pad = g.draw(st.integers(0, kernel // 2))
+    groups = {"depthwise": channels, "grouped": 2 if channels % 2 == 0 else 1}.get(kind, 1)
+    outputs = channels if kind in ("depthwise", "grouped") else g.draw(st.sampled_from([3, 4, 8]))
+    transposed = kind == "transposed"
+    if transposed:
+        sizes = tuple((s - 1) * stride - 2 * pad + kernel for s in spatial)
+        weight = g.constant(channels, outputs, *[kernel] * dims)
+    else:
+        sizes = tuple((s + 2 * pad - kernel) // stride + 1 for s in spatial)
+        weight = g.constant(outputs, channels // groups, *[kernel] * dims)
+    if min(sizes) < 1 or min(s + 2 * pad for s in spatial) < kernel or max(sizes) > 40:
+        return
+    bias = g.constant(outputs) if g.draw(st.booleans()) else None
+    args = ([stride] * dims, [pad] * dims, [1] * dims, transposed, [0] * dims, groups)
+    y = g.call("aten::convolution.out", x, weight, bias, *args, shape=(shape[0], outputs, *sizes))
+    if g.draw(st.booleans()):
+        parameters = (
+            g.constant(outputs),
+            g.constant(outputs),
+            g.constant(outputs),
+            g.constant(outputs, low=0.5, high=2),
+        )
+        name = "aten::_native_batch_norm_legit_no_training.out"
+        y = g.call(name, y, *parameters, 0.1, 1e-5, shape=shape_of(y), extra=[(0,), (0,)])
+    if g.draw(st.booleans()):
+        g.call("aten::relu.out", y, shape=shape_of(y))
+
+
+def unary(g: Graph, x: TensorValue) -> None:
+    name = g.draw(st.sampled_from(["relu", "sigmoid", "tanh", "neg", "abs", "gelu", "hardtanh", "sign", "silu"]))
+    args = {"gelu": ["none"], "hardtanh": [-0.5, 0.75]}.get(name, [])
+    y = g.call(f"aten::{name}.out", x, *args, shape=shape_of(x))
+    if name == "sigmoid" and g.draw(st.booleans()):
+        g.call("aten::mul.out", x, y, shape=shape_of(x))
+
+
+def binary(g: Graph, x: TensorValue) -> None:
+    name = g.draw(st.sampled_from(["add", "sub", "mul", "maximum"]))
+    shape = shape_of(x)
+    same = [v for v in g.values if shape_of(v) == shape]
+    other = g.draw(st.sampled_from(["same", "row", "channels", "scalar", "column"]))
+    if other == "same":
+        y = g.draw(st.sampled_from(same))
+    elif other == "row":
+        y = g.constant(shape[-1])
+    elif other == "scalar":
+        y = g.constant()
+    elif other == "column":
+        y = g.constant(*shape[:-1], 1)
+    else:
+        y = g.constant(shape[1], *[1] * (len(shape) - 2)) if len(shape) > 2 else g.constant(*shape)
+    operands = [x, y] if g.draw(st.booleans()) else [y, x]
+    alpha = [g.draw(st.sampled_from([1, 0.5]))] if name in ("add", "sub") else []
+    g.call(f"aten::{name}.out", *operands, *alpha, shape=shape)
+
+
+def scalar(g: Graph, x: TensorValue) -> None:
+    name = g.draw(st.sampled_from(["add", "sub", "mul", "div"]))
+    alpha = [2] if name in ("add", "sub") else []
+    g.call(f"aten::{name}.Scalar_out", x, 0.75, *alpha, shape=shape_of(x))
+
+
+def permute(g: Graph, x: TensorValue) -> None:
+    order = g.draw(st.permutations(range(len(x.sizes))))
+    g.call("aten::permute_copy.out", x, list(order), shape=tuple(x.sizes[d] for d in order))
+
+
+def reshape(g: Graph, x: TensorValue) -> None:
+    shape = list(shape_of(x))
+    way = g.draw(st.sampled_from(["merge", "split", "unsqueeze", "squeeze", "flat"]))
+    d = g.draw(st.integers(0, len(shape) - 1))
+    if way == "merge" and len(shape) > 1:
+        d = min(d, len(shape) - 2)
+        shape[d : d + 2] = [shape[d] * shape[d + 1]]
+    elif way == "split" and shape[d] % 2 == 0:
+        shape[d : d + 1] = [2, shape[d] // 2]
+    elif way == "unsqueeze":
+        shape.insert(d, 1)
+    elif way == "squeeze" and 1 in shape and len(shape) > 1:
+        shape.remove(1)
+    elif way == "flat":
+        shape = [shape[0], int(np.prod(shape[1:]))]
+    if len(shape) > 5:
+        return
+    if g.draw(st.booleans()):
+        g.dropped_view(x, tuple(shape))
+    else:
+        g.call("aten::view_copy.out", x, shape, shape=tuple(shape))
+
+
+def cut(g: Graph, x: TensorValue) -> None:
+    shape = list(shape_of(x))
+    d = g.draw(st.integers(0, len(shape) - 1))
+    if g.draw(st.booleans()) or len(shape) == 1:
+        start = g.draw(st.integers(0, shape[d] - 1))
+        end = g.draw(st.integers(start + 1, shape[d]))
+        g.call(
+            "aten::slice_copy.Tensor_out",
+            x,
+            d - len(shape),
+            start,
+            end,
+            1,
+            shape=(*shape[:d], end - start, *shape[d + 1 :]),
+        )
+    else:
+        index = g.draw(st.integers(-shape[d], shape[d] - 1))
+        g.call("aten::select_copy.int_out", x, d, index, shape=(*shape[:d], *shape[d + 1 :]))
+
+
+def concat(g: Graph, x: TensorValue) -> None:
+    shape = shape_of(x)
+    d = g.draw(st.integers(0, len(shape) - 1))
+    fitting = [
+        v
+        for v in g.values
+        if len(v.sizes) == len(shape)
+        and all(a == b or i == d for i, (a, b) in enumerate(zip(v.sizes, shape, strict=True)))
+    ]
+    parts = [x, *g.draw(st.lists(st.sampled_from(fitting), min_size=1, max_size=2))]
+    total = sum(p.sizes[d] for p in parts)
+    if total <= 64:
+        g.call("aten::cat.out", parts, d, shape=(*shape[:d], total, *shape[d + 1 :]))
+
+
+def matmul(g: Graph, x: TensorValue) -> None:
+    shape = shape_of(x)
+    outputs = g.draw(st.sampled_from([1, 3, 8]))
+    if len(shape) == 2:
+        weight = g.constant(outputs, shape[1])
+        right = g.call("aten::permute_copy.out", weight, [1, 0], shape=(shape[1], outputs))
+        if g.draw(st.booleans()):
+            g.call("aten::addmm.out", g.constant(outputs), x, right, 1, 1, shape=(shape[0], outputs))
+        else:
+            g.call("aten::mm.out", x, right, shape=(shape[0], outputs))
+    elif len(shape) == 3 and g.draw(st.booleans()):
+        right = g.call("aten::permute_copy.out", x, [0, 2, 1], shape=(shape[0], shape[2], shape[1]))
+        g.call("aten::bmm.out", x, right, shape=(shape[0], shape[1], shape[1]))
+    else:
+        bias = g.constant(outputs) if g.draw(st.booleans()) else None
+        g.call("aten::linear.out", x, g.constant(outputs, shape[-1]), bias, shape=(*shape[:-1], outputs))
+
+
+def norm(g: Graph, x: TensorValue) -> None:
+    shape = shape_of(x)
+    way = g.draw(st.sampled_from(["softmax", "log_softmax", "layer", "group"]))
+    if way == "layer":
+        n = g.draw(st.integers(1, min(2, len(shape))))
+        tail, statistics = shape[-n:], (*shape[:-n], *[1] * n)
+        g.call(
+            "aten::native_layer_norm.out",
+            x,
+            list(tail),
+            g.constant(*tail),
+            g.constant(*tail),
+            1e-3,
+            shape=shape,
+            extra=[statistics] * 2,
+        )
+    elif way == "group" and len(shape) > 2:
+        groups = g.draw(st.sampled_from([k for k in (1, 2, shape[1]) if shape[1] % k == 0]))
+        parameters = (g.constant(shape[1]), g.constant(shape[1]))
+        sizes = (shape[0], shape[1], int(np.prod(shape[2:])), groups)
+        g.call("aten::native_group_norm.out", x, *parameters, *sizes, 1e-3, shape=shape, extra=[(shape[0], groups)] * 2)
+    else:
+        name = "_log_softmax" if way == "log_softmax" else "_softmax"
+        g.call(f"aten::{name}.out", x, g.draw(st.integers(-len(shape), len(shape) - 1)), False, shape=shape)
+
+
+def masked_softmax(g: Graph, x: TensorValue) -> None:
+    """As exporters write the softmax of attention; sometimes a part is needed elsewhere too."""
+    shape = shape_of(x)
+    rows = (*shape[:-1], 1)
+    if g.draw(st.booleans()):
+        # Some rows are masked fully, some in part.
+        mask = np.where(g.random.random(shape) < 0.5, -np.inf, 0).astype(np.float32)
+        mask[..., g.random.random(shape[:-1]) < 0.5, :] = -np.inf
+        x = g.call("aten::add.out", x, g.program.constant(mask), 1, shape=shape)
+    soft = g.call("aten::_softmax.out", x, -1, False, shape=shape)
+    kept = g.draw(st.sampled_from([None, None, 0, 1, 2, 3]))
+    parts: list[TensorValue] = []
+    for name, args, sizes in [
+        ("eq.Scalar_out", [x, -np.inf], shape),
+        ("logical_not.out", [], shape),
+        ("any.out", [-1, True], rows),
+        ("logical_not.out", [], rows),
+    ]:
+        operands = args if name.startswith("eq") else [parts[-1], *args]
+        parts.append(g.call(f"aten::{name}", *operands, shape=sizes, dtype=bool))
+    zeros = g.call("aten::full_like.out", x, 0, None, shape=shape)
+    y = g.call("aten::where.self_out", parts[-1], zeros, soft, shape=shape)
+    if kept is not None:
+        ones = [g.constant(*shape), g.constant(*shape)]
+        g.call("aten::where.self_out", parts[kept], *ones, shape=shape)
+    g.call("aten::neg.out", y, shape=shape)
+
+
+def spatial(g: Graph, x: TensorValue) -> None:
+    n, c, h, w = shape_of(x)
+    way = g.draw(st.sampled_from(["max", "average", "mean", "nearest", "bilinear", "pad"]))
+    if way == "max" and min(h, w) >= 2:
+        up = g.draw(st.booleans())
+        sizes = tuple(-(-(s + 2 - 3) // 2) + 1 if up else (s + 2 - 3) // 2 + 1 for s in (h, w))
+        sizes = tuple(s - 1 if (s - 1) * 2 >= size + 1 else s for s, size in zip(sizes, (h, w), strict=True))
+        args = ([3, 3], [2, 2], [1, 1], [1, 1], up)
+        g.call("aten::max_pool2d_with_indices.out", x, *args, shape=(n, c, *sizes), extra=[(n, c, *sizes)])
+    elif way == "average" and min(h, w) >= 2:
+        args = ([2, 2], [], [0, 0], False, False, None)
+        g.call("aten::avg_pool2d.out", x, *args, shape=(n, c, h // 2, w // 2))
+    elif way == "mean":
+        keeps = g.draw(st.booleans())
+        g.call("aten::mean.out", x, [-1, -2], keeps, None, shape=(n, c, 1, 1) if keeps else (n, c))
+    elif way in ("nearest", "bilinear") and max(h, w) <= 20:
+        align = [False] if way == "bilinear" else []
+        g.call(f"aten::upsample_{way}2d.vec_out", x, None, *align, [2.0, 2.0], shape=(n, c, h * 2, w * 2))
+    elif way == "pad":
+        g.call("aten::constant_pad_nd.out", x, [1, 0, 2, 1], 0.5, shape=(n, c, h + 3, w + 1))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_random_graphs(data: st.DataObject) -> None:
+    draw = data.draw
+    g = Graph(draw, np.random.default_rng(draw(st.integers(0, 1000))))
+    first = draw(
+        st.sampled_from([(1, 4, 6, 6), (2, 3, 5, 7), (1, 8, 9), (2, 6, 4), (5, 8), (1, 1, 4, 4), (3, 16, 4, 4)])
+    )
+    order = draw(st.sampled_from([None, (0, *range(2, len(first)), 1)])) if len(first) == 4 else None
+    g.input(first, order)
+    for _ in range(draw(st.integers(1, 12))):
+        x = draw(st.sampled_from(g.values[-4:]))
+        rank = len(x.sizes)
+        kinds = [unary, binary, scalar] + ([permute, reshape, cut, concat, norm] if rank else [])
+        kinds += [matmul, masked_softmax] if rank > 1 else []
+        kinds += [convolution] * 3 if rank in (3, 4) else []
+        kinds += [spatial] * 2 if rank == 4 else []
+        draw(st.sampled_from(kinds))(g, x)
+    if not g.count:
+        return
+    program = g.finish()
+    array = g.random.normal(size=first).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        raised = load(program, raised=True, monkeypatch=patch)
+        plain = load(program, raised=False, monkeypatch=patch)
+    for _ in range(2):
+        for a, b in zip(raised([array]), plain([array]), strict=True):
+            scale = max(1.0, float(np.max(np.abs(b[np.isfinite(b)]), initial=0)))
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=2e-5 * scale)
+
+
+def chain(*names: str, share: bool = False) -> tuple[ProgramBuilder, list[TensorValue]]:
+    program = ProgramBuilder()
+    values = [program.input(np.float32, (2, 3))]
+    for name in names:
+        out = program.tensor(np.float32, (2, 3), share=values[0] if share else None)
+        values.append(program.call(name, values[-1], out=out))
+    program.output(values[-1])
+    return program, values
+
+
+def test_special_values_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, _ = chain("aten::neg.out", "aten::relu.out", "aten::abs.out", "aten::relu.out")
+    array = np.array([[np.nan, np.inf, -np.inf], [0.0, -0.0, -1.5]], np.float32)
+    (raised,) = load(program.build(), raised=True, monkeypatch=monkeypatch)([array])
+    (plain,) = load(program.build(), raised=False, monkeypatch=monkeypatch)([array])
+    np.testing.assert_array_equal(raised, plain)
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_profile_shows_regions_and_their_steps(share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, _ = chain("aten::exp.out", "aten::neg.out", "aten::tanh.out", share=share)
+    array = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    outputs, events = method.profile([array])
+    np.testing.assert_allclose(outputs[0], np.tanh(-np.exp(array)), rtol=1e-6)
+    assert [event["kind"] for event in events] == ["step", "step", "region"]
+    assert events[-1]["detail"] == "instructions 0 to 2"
+    plain = load(program.build(), raised=False, monkeypatch=monkeypatch)
+    assert [event["kind"] for event in plain.profile([array])[1]] == ["operator"] * 3
+
+
+def test_one_operator_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, _ = chain("aten::exp.out")
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    assert regions(method, [np.zeros((2, 3), np.float32)]) == []
+
+
+def test_errors_name_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ProgramBuilder()
+    x = program.input(np.float32, (2, 3))
+    y = program.call("aten::exp.out", x, out=program.tensor(np.float32, (2, 3)))
+    z = program.call(
+        "aten::add.out", y, program.constant(np.zeros(4, np.float32)), 1, out=program.tensor(np.float32, (2, 3))
+    )
+    program.output(program.call("aten::exp.out", z, out=program.tensor(np.float32, (2, 3))))
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    with pytest.raises(en.ExecutionError, match=r"forward\[1\] aten::add.out: "):
+        method([np.zeros((2, 3), np.float32)])
+
+
+def test_states_are_written_by_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ProgramBuilder()
+    x = program.input(np.float32, (3,))
+    state = program.buffer(np.ones(3, np.float32), name="sum")
+    y = program.call("aten::add.out", state, x, 1, out=program.tensor(np.float32, (3,)))
+    z = program.call("aten::mul.out", y, y, out=program.tensor(np.float32, (3,)))
+    program.call("aten::copy_", state, z, False, state)
+    program.output(program.call("aten::neg.out", state, out=program.tensor(np.float32, (3,))))
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    for _ in range(2):
+        before = method.state["sum"].copy()
+        (out,) = method([np.full(3, 0.5, np.float32)])
+        np.testing.assert_allclose(method.state["sum"], (before + 0.5) ** 2)
+        np.testing.assert_allclose(out, -((before + 0.5) ** 2))
+
+
+def test_masked_softmax_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ProgramBuilder()
+    x = program.input(np.float32, (2, 3))
+
+    def call(name: str, *args: Any, shape: tuple[int, ...] = (2, 3), dtype: Any = np.float32) -> Any:
+        return program.call(f"aten::{name}", *args, out=program.tensor(dtype, shape))
+
+    soft = call("_softmax.out", x, -1, False)
+    masked = call("logical_not.out", call("eq.Scalar_out", x, -np.inf, dtype=bool), dtype=bool)
+    empty = call(
+        "logical_not.out", call("any.out", masked, -1, True, shape=(2, 1), dtype=bool), shape=(2, 1), dtype=bool
+    )
+    program.output(call("where.self_out", empty, call("full_like.out", x, 0, None), soft))
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    outputs, events = method.profile([np.array([[0, -np.inf, 0], [-np.inf] * 3], np.float32)])
+    np.testing.assert_array_equal(outputs[0], [[0.5, 0, 0.5], [0, 0, 0]])
+    assert [event["kind"] for event in events] == ["step", "region"]
+    (not_a_number,) = method([np.array([[0, np.nan, 0], [np.inf] * 3], np.float32)])
+    assert np.isnan(not_a_number).all()
+
+
+def test_second_results_are_computed_where_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ProgramBuilder()
+    x = program.input(np.float32, (1, 2, 4, 4))
+    y = program.call("aten::relu.out", x, out=program.tensor(np.float32, (1, 2, 4, 4)))
+    pooled, indices = program.tensor(np.float32, (1, 2, 2, 2)), program.tensor(np.int64, (1, 2, 2, 2))
+    program.call("aten::max_pool2d_with_indices.out", y, [2, 2], [], [0, 0], [1, 1], False, out=[pooled, indices])
+    program.output(program.call("aten::relu.out", pooled, out=program.tensor(np.float32, (1, 2, 2, 2))), indices)
+    array = np.arange(32, dtype=np.float32).reshape(1, 2, 4, 4)
+    for raised in (True, False):
+        method = load(program.build(), raised=raised, monkeypatch=monkeypatch)
+        out, found = method([array])
+        np.testing.assert_array_equal(found[0, 0], [[5, 7], [13, 15]])
+        np.testing.assert_array_equal(out[0, 1], [[21, 23], [29, 31]])
