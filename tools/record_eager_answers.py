@@ -10,7 +10,7 @@ committed; run it again after a call is added. From the project's root:
 eager_answers.jsonl has one line for an operator: for each dtype that eager takes, for each call, the results as
 [dtype, shape, numbers]. eager_mixtures.jsonl has one line for an operator of several tensors: a row for each dtype of
 the first and a word for each dtype of the others, with a letter for each result's dtype (a for the first in DTYPES) or
-a dot where eager refuses.
+a dot where eager refuses. eager_empties.jsonl has the results for float32 tensors without elements.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 from builder import OptionalTensors  # noqa: E402
-from ops.sample_arguments import DTYPES, REAL_DTYPES, Array, D, mixed_call  # noqa: E402
+from ops.sample_arguments import DTYPES, REAL_DTYPES, Array, D, empty_calls, mixed_call  # noqa: E402
 from ops.sample_calls import CALLS, COMPARED_OUTS, RANDOM  # noqa: E402
 
 ANSWERS = ROOT / "tests" / "fixtures" / "eager_answers.jsonl"
+EMPTIES = ROOT / "tests" / "fixtures" / "eager_empties.jsonl"
 MIXTURES = ROOT / "tests" / "fixtures" / "eager_mixtures.jsonl"
 REFUSALS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
 DIGITS = {"float16": 5, "bfloat16": 4, "float32": 9, "float64": 17, "complex64": 9, "complex128": 17}
@@ -205,6 +206,21 @@ def mixtures(name: str) -> list[str]:
     return [" ".join(word(first, others) for others in REAL_DTYPES) for first in REAL_DTYPES]
 
 
+def empties(name: str) -> list[Any]:
+    """The results for float32 tensors without elements, of each call with the first, then the last dim 0."""
+    run = find(name)
+    recorded: list[Any] = []
+    for empty in [empty for call in CALLS[name] for empty in empty_calls(call)]:
+        try:
+            outs = run(empty, "float32")
+        except REFUSALS:
+            recorded.append(None)
+            continue
+        outs = list(outs) if isinstance(outs, (tuple, list)) else [outs]
+        recorded.append([describe(out, name not in RANDOM) for out in outs[: COMPARED_OUTS.get(name, len(outs))]])
+    return recorded
+
+
 def read(path: Path) -> dict[str, Any]:
     return dict(json.loads(line) for line in path.read_text().splitlines()) if path.exists() else {}
 
@@ -219,11 +235,13 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="OPERATOR")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
-    recorded, mixed = (read(ANSWERS), read(MIXTURES)) if args.only else ({}, {})
+    recorded, mixed, empty = (read(ANSWERS), read(MIXTURES), read(EMPTIES)) if args.only else ({}, {}, {})
     failed = 0
     for name in args.only or CALLS:
         try:
             recorded[name] = answers(name)
+            if any(isinstance(arg, (Array, list, OptionalTensors)) for arg in CALLS[name][0]):
+                empty[name] = empties(name)
             if mixed_call(CALLS[name][0], "int8", "int8") is not None and name not in STAND_INS:
                 mixed[name] = mixtures(name)
         except (LookupError, AttributeError) as error:
@@ -231,6 +249,7 @@ def main() -> int:
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
     write(ANSWERS, recorded)
     write(MIXTURES, mixed)
+    write(EMPTIES, empty)
     print(f"{len(recorded)} operators, {ANSWERS.stat().st_size:,} bytes, {failed} without an answer")
     return 1 if failed else 0
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import executorch_numpy_runtime as en
-from builder import ProgramBuilder, bundled_program
+from builder import PayloadBuilder, ProgramBuilder, bundled_program, delegated_program
 
 
 def doubled() -> bytes:
@@ -26,6 +26,13 @@ def test_cases_are_there_and_verified():
     np.testing.assert_array_equal(inputs[0], X)
     np.testing.assert_array_equal(expected[0], 2 * X)
     assert program.verify_bundled() == 2
+
+
+def test_bundled_programs_with_delegates_are_verified():
+    g = PayloadBuilder()
+    g.node("Negate", input=g.input((2, 3)), output=g.output((2, 3)))
+    bundle = bundled_program(delegated_program(g), {"forward": [([X], [-X])]})
+    assert en.Runtime.get().load_program(bundle).verify_bundled() == 1
 
 
 def test_a_difference_is_named():

@@ -39,6 +39,12 @@ def mixtures() -> dict[str, list[tuple[str, str, list[str]]]]:
     return recorded
 
 
+@cache
+def empties() -> dict[str, list[list[Answer] | None]]:
+    """By operator: the results for tensors without elements, in the order of sample_arguments.empty_calls."""
+    return dict(json.loads(line) for line in (FIXTURES / "eager_empties.jsonl").read_text().splitlines())
+
+
 def accepted(operator: str, dtype: str) -> list[tuple[tuple[Any, ...], list[Answer]]]:
     """The calls that eager takes with this dtype, with its results."""
     recorded = answers()[operator].get(dtype, [])

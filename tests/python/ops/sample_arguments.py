@@ -108,6 +108,23 @@ def F(values: Any) -> Array:
     return _literal("float32", values)
 
 
+def empty_calls(call: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """The call with tensors whose first dim, and whose last dim, is 0."""
+
+    def change(arg: Any, dim: int) -> Any:
+        if isinstance(arg, list):
+            return [change(item, dim) for item in arg]
+        if isinstance(arg, OptionalTensors):
+            return OptionalTensors([change(item, dim) for item in arg.items])
+        if not isinstance(arg, Array) or not arg.shape:
+            return arg
+        shape = list(arg.shape)
+        shape[dim] = 0
+        return replace(arg, shape=tuple(shape), values=None if arg.values is None else ())
+
+    return [tuple(change(arg, dim) for arg in call) for dim in (0, -1)]
+
+
 def mixed_call(call: tuple[Any, ...], first: str, others: str) -> tuple[Any, ...] | None:
     """The call with one dtype for its first tensor and another for the rest; None where it has one tensor only."""
     given = 0

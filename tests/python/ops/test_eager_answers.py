@@ -12,8 +12,8 @@ import pytest
 import executorch_numpy_runtime as en
 from builder import OptionalTensors, ProgramBuilder, scalar_type
 
-from .eager_answers import Answer, accepted, answers, mixtures, to_array
-from .sample_arguments import DTYPES, Array, D, mixed_call, numpy_dtype, qualified
+from .eager_answers import Answer, accepted, answers, empties, mixtures, to_array
+from .sample_arguments import DTYPES, Array, D, empty_calls, mixed_call, numpy_dtype, qualified
 from .sample_calls import CALLS, COMPARED_OUTS, IN_PLACE, RANDOM
 
 # Operators of ExecuTorch itself, which eager has no equal of: tested in files of their own.
@@ -36,6 +36,14 @@ WITHOUT_INTEGERS = qualified("_addmm_activation.out")
 UNMIXED = qualified(
     "_int_mm.out _scaled_dot_product_attention_math.out addr.out binary_cross_entropy_with_logits.out huber_loss.out "
     "normal.Tensor_Tensor_out soft_margin_loss.out"
+)
+
+# Where eager checks nothing, or gives other shapes, dtypes and numbers than elsewhere, if there are no elements.
+ODD_WITHOUT_ELEMENTS = qualified(
+    "_batch_norm_no_update.out _native_batch_norm_legit.out _native_batch_norm_legit_no_training.out "
+    "native_batch_norm.out _fused_rms_norm.out _reshape_alias_copy.out _scaled_dot_product_attention_math.out "
+    "_scaled_dot_product_flash_attention_for_cpu.out scaled_dot_product_attention.out log_sigmoid_forward.output "
+    "native_dropout.out pixel_unshuffle.out unbind_copy.int_out"
 )
 
 # What rounding otherwise may cost, in units in the last place; which rounds more often.
@@ -136,4 +144,19 @@ def test_mixtures_of_dtypes_are_taken_as_in_eager(operator: str) -> None:
                 compare(got, answer, arbitrary=True)
         except (en.ExecuTorchError, AssertionError) as error:
             failures.append(f"{first} and {others}: {' '.join(str(error).split())}")
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("operator", sorted(set(empties()) - set(ODD_WITHOUT_ELEMENTS)))
+def test_tensors_without_elements(operator: str) -> None:
+    failures = []
+    calls = [empty for call in CALLS[operator] for empty in empty_calls(call)]
+    for number, (call, outs) in enumerate(zip(calls, empties()[operator], strict=True)):
+        if outs is None:
+            continue
+        try:
+            for got, answer in zip(run(operator, call, "float32", outs), outs, strict=True):
+                compare(got, answer, operator in RANDOM)
+        except (en.ExecuTorchError, AssertionError) as error:
+            failures.append(f"call {number}: {' '.join(str(error).split())}")
     assert not failures, "\n".join(failures)

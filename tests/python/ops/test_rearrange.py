@@ -60,5 +60,6 @@ def test_refusals():
     refuses("aten::flip.out", x, [0, -2], outs=[x], match="dims: -2 appears twice")
     refuses("aten::roll.out", x, [1, 2], [0], outs=[x], match="shifts: expected 1 shifts")
     refuses("aten::tril.out", x[0], 0, outs=[x[0]], match="self: expected a rank of at least 2")
+    refuses("aten::pixel_shuffle.out", x[None], 2**32, outs=[x[None]], match="pixel_shuffle.out: .*")
     refuses("aten::pixel_shuffle.out", x[None], 2, outs=[x[None]], match="self: expected channels in multiples of 4")
     refuses("aten::pixel_unshuffle.out", x[None], 2, outs=[x[None]], match="height and width in multiples of 2")
