@@ -471,14 +471,6 @@ Graph Builder::finish() {
   return finished;
 }
 
-Floats random_floats(size_t count, uint32_t seed, float low, float high) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(low, high);
-  Floats floats(count);
-  for (float& x : floats) x = uniform(random);
-  return floats;
-}
-
 std::vector<Floats> interpret(Graph graph, const std::vector<Shape>& shapes, const std::vector<Floats>& inputs) {
   Interpreter interpreter{graph, {}};
   size_t next = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "numbers.h"
 
 namespace enr::graph::test {
 
@@ -46,7 +47,7 @@ class Builder {
   std::vector<ValueId> outputs_;
 };
 
-Floats random_floats(size_t count, uint32_t seed, float low = -1.0f, float high = 1.0f);
+using enr::test::random_floats;
 
 // The outputs for these inputs, computed naively. `shapes` are the inputs' sizes.
 std::vector<Floats> interpret(Graph graph, const std::vector<Shape>& shapes, const std::vector<Floats>& inputs);

@@ -15,6 +15,14 @@ namespace enr::test {
 inline const std::vector<size_t> kLengths = {0,  1,  2,  3,  4,  5,  7,  8,   9,   15,  16,
                                              17, 31, 32, 33, 63, 64, 65, 127, 129, 1000};
 
+inline std::vector<float> random_floats(size_t count, unsigned seed, float low = -1.0f, float high = 1.0f) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> values(low, high);
+  std::vector<float> result(count);
+  for (float& v : result) v = values(engine);
+  return result;
+}
+
 template <class T>
 std::vector<T> special_values() {
   using L = std::numeric_limits<T>;

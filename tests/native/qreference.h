@@ -10,6 +10,7 @@
 
 #include "base/half.h"
 #include "kernels/qgemm/qgemm.h"
+#include "numbers.h"
 
 namespace qreference {
 
@@ -24,13 +25,7 @@ inline std::vector<uint8_t> random_bytes(size_t count, unsigned seed) {
   return result;
 }
 
-inline std::vector<float> random_floats(size_t count, unsigned seed, float low, float high) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> values(low, high);
-  std::vector<float> result(count);
-  for (float& v : result) v = values(engine);
-  return result;
-}
+using enr::test::random_floats;
 
 inline std::vector<int32_t> random_ints(size_t count, unsigned seed, int32_t low, int32_t high) {
   std::mt19937 engine(seed);

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,22 +11,16 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "kernels/conv/conv.h"
+#include "numbers.h"
 
 namespace {
 
 using namespace enr;
 using namespace enr::kernels;
+using enr::test::random_floats;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kUntouched = -12345.0f;
-
-std::vector<float> random_floats(size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
-  std::vector<float> result(count);
-  for (float& v : result) v = values(engine);
-  return result;
-}
 
 void square(float* row, size_t count, const void* context) {
   for (size_t i = 0; i < count; ++i) row[i] = row[i] * row[i] + *static_cast<const float*>(context);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -12,19 +11,13 @@
 #include "kernels/depthwise/depthwise.h"
 #include "kernels/depthwise/depthwise_nchw.h"
 #include "kernels/transpose/layout.h"
+#include "numbers.h"
 
 namespace {
 
 using namespace enr;
 using namespace enr::kernels;
-
-std::vector<float> random_floats(size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
-  std::vector<float> result(count);
-  for (float& v : result) v = values(engine);
-  return result;
-}
+using enr::test::random_floats;
 
 struct Case {
   DepthwiseShape shape;

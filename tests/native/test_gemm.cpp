@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -11,22 +10,16 @@
 #include "base/half.h"
 #include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
+#include "numbers.h"
 
 namespace {
 
 using namespace enr;
 using namespace enr::kernels;
+using enr::test::random_floats;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kUntouched = -12345.0f;
-
-std::vector<float> random_floats(size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
-  std::vector<float> result(count);
-  for (float& v : result) v = values(engine);
-  return result;
-}
 
 void square(float* row, size_t count, const void* context) {
   for (size_t i = 0; i < count; ++i) row[i] = row[i] * row[i] + *static_cast<const float*>(context);

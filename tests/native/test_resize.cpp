@@ -8,19 +8,13 @@
 #include "base/half.h"
 #include "base/thread_pool.h"
 #include "kernels/resize/resize.h"
+#include "numbers.h"
 
 namespace {
 
 using namespace enr;
 using namespace enr::kernels;
-
-std::vector<float> random_floats(size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
-  std::vector<float> result(count);
-  for (float& v : result) v = values(engine);
-  return result;
-}
+using enr::test::random_floats;
 
 double step_of(size_t input, size_t output, bool align, std::optional<double> scale) {
   if (align) return output > 1 ? static_cast<double>(input - 1) / static_cast<double>(output - 1) : 0;

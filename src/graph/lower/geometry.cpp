@@ -4,12 +4,11 @@ namespace enr::graph {
 
 namespace {
 
-// Fields that the three kinds of convolution share.
-template <class ConvolutionShape>
-ConvolutionShape common_shape(const Lowering& lowering, const Node& node, ValueId in) {
+// Fields that all operations with a window share.
+template <class WindowShape>
+WindowShape common_shape(const Lowering& lowering, const Node& node, ValueId in) {
   const auto& window = node.as<WindowAttributes>();
-  const ValueId out = node.outputs[0];
-  ConvolutionShape s;
+  WindowShape s;
   s.batch = lowering.dim(in, 0);
   s.input_height = lowering.dim(in, 1);
   s.input_width = lowering.dim(in, 2);
@@ -22,7 +21,7 @@ ConvolutionShape common_shape(const Lowering& lowering, const Node& node, ValueI
   s.pad_top = window.pad_top;
   s.pad_left = window.pad_left;
   s.input_pixel_stride = lowering.row_stride(in);
-  s.output_pixel_stride = lowering.row_stride(out);
+  s.output_pixel_stride = lowering.row_stride(node.outputs[0]);
   return s;
 }
 
@@ -61,28 +60,14 @@ kernels::DepthwiseShape depthwise_shape(const Lowering& lowering, const Node& no
 }
 
 kernels::PoolShape pool_shape(const Lowering& lowering, const Node& node) {
-  const auto& window = node.as<WindowAttributes>();
   const ValueId in = node.inputs[0], out = node.outputs[0];
-  kernels::PoolShape pool;
-  pool.batch = lowering.dim(in, 0);
-  pool.channels = lowering.dim(in, 3);
-  pool.input_height = lowering.dim(in, 1);
-  pool.input_width = lowering.dim(in, 2);
-  pool.output_height = lowering.dim(out, 1);
-  pool.output_width = lowering.dim(out, 2);
-  pool.kernel_height = window.kernel_height;
-  pool.kernel_width = window.kernel_width;
-  pool.stride_height = window.stride_height;
-  pool.stride_width = window.stride_width;
-  pool.dilation_height = window.dilation_height;
-  pool.dilation_width = window.dilation_width;
-  pool.pad_top = window.pad_top;
-  pool.pad_left = window.pad_left;
-  pool.pad_bottom = window.pad_bottom;
-  pool.pad_right = window.pad_right;
-  pool.input_pixel_stride = lowering.row_stride(in);
-  pool.output_pixel_stride = lowering.row_stride(out);
-  return pool;
+  auto s = common_shape<kernels::PoolShape>(lowering, node, in);
+  s.channels = lowering.dim(in, 3);
+  s.output_height = lowering.dim(out, 1);
+  s.output_width = lowering.dim(out, 2);
+  s.pad_bottom = node.as<WindowAttributes>().pad_bottom;
+  s.pad_right = node.as<WindowAttributes>().pad_right;
+  return s;
 }
 
 kernels::ResizeShape resize_shape(const Lowering& lowering, const Node& node) {
