@@ -41,6 +41,10 @@ struct Blocks {
       }
       count[d] = (image[d] + 2 * padding[d] - reach) / stride[d] + 1;
     }
+    // Keeps all products below far from overflowing.
+    if (kernel[0] > (int64_t{1} << 20) / kernel[1] || count[0] > (int64_t{1} << 36) / count[1]) {
+      fail_execution("kernel_size: ", kernel, " and ", count, " blocks are too many");
+    }
   }
 
   int64_t taps() const noexcept { return kernel[0] * kernel[1]; }

@@ -53,11 +53,16 @@ Shape pooled_shape(const Tensor& self, const Spans& spans) {
 }
 
 // Output position i takes the input from floor(i in / out) to ceil((i + 1) in / out).
-Spans adaptive_spans(const Volume& volume, Sizes output_size) {
+Spans adaptive_spans(OpContext& context, const Tensor& self, const Volume& volume, Sizes output_size, Tensor& out) {
   const Triple size = triple_of(output_size, "output_size");
-  Spans spans;
+  Shape shape(self.sizes());
   for (size_t d = 0; d < 3; ++d) {
     if (size[d] < 0) fail_execution("output_size: expected at least 0, got ", output_size);
+    shape[shape.rank - 3 + d] = size[d];
+  }
+  context.resize(out, shape);  // first of all: it bounds the sizes
+  Spans spans;
+  for (size_t d = 0; d < 3; ++d) {
     for (int64_t i = 0; i < size[d]; ++i) {
       const int64_t begin = i * volume.size[d] / size[d];
       const int64_t end = ((i + 1) * volume.size[d] + size[d] - 1) / size[d];
@@ -79,7 +84,7 @@ Spans window_spans(const Volume& volume, Sizes kernel_size, Sizes strides, Sizes
     if (stride[d] < 1 || stride[d] > kLimit) fail_execution("stride: expected at least 1, got ", strides);
     if (dilation[d] < 1 || dilation[d] > kLimit) fail_execution("dilation: expected at least 1, got ", dilations);
     const int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
-    if (padding[d] < 0 || padding[d] * 2 > reach) {
+    if (padding[d] < 0 || padding[d] > reach / 2) {
       fail_execution("padding: ", paddings, " must be at most half of kernel size ", kernel_size);
     }
     const int64_t size = volume.size[d], span = size + 2 * padding[d] - reach;
@@ -177,7 +182,7 @@ void avg_pool3d_out(OpContext& context, const Tensor& self, Sizes kernel_size, S
 
 void adaptive_avg_pool3d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out) {
   const Volume volume(self);
-  average(context, volume, adaptive_spans(volume, output_size), self, Divisor::kPadded, 1, out);
+  average(context, volume, adaptive_spans(context, self, volume, output_size, out), self, Divisor::kPadded, 1, out);
 }
 
 // The first largest element, or the last NaN.
@@ -230,7 +235,7 @@ void max_pool3d_with_indices_out(OpContext& context, const Tensor& self, Sizes k
 
 void adaptive_max_pool3d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out, Tensor& indices) {
   const Volume volume(self);
-  maximum(context, volume, adaptive_spans(volume, output_size), self, out, indices);
+  maximum(context, volume, adaptive_spans(context, self, volume, output_size, out), self, out, indices);
 }
 
 }  // namespace

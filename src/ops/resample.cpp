@@ -49,6 +49,13 @@ Target target_of(const Tensor& input, OptionalSizes output_size, OptionalFactors
 Target target_of(const Tensor& input, Sizes output_size, std::optional<double> scale_height,
                  std::optional<double> scale_width) {
   Target target = target_of(input, OptionalSizes(output_size), std::nullopt);
+  // A step of more than the whole input would give no output, and tables without end.
+  const auto require_scale = [](const std::optional<double>& scale, int64_t size, const char* what) {
+    if (!scale || *scale <= 0 || *scale * static_cast<double>(size + 1) >= 1) return;
+    fail_execution(what, ": ", *scale, " leaves nothing of ", size, " pixels");
+  };
+  require_scale(scale_height, input.size(2), "scales_h");
+  require_scale(scale_width, input.size(3), "scales_w");
   target.scale_height = scale_height;
   target.scale_width = scale_width;
   return target;
