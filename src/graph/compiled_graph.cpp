@@ -21,23 +21,23 @@ std::vector<Shape> declared_inputs(const Graph& graph) {
 
 }  // namespace
 
-CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights)
-    : graph_(std::move(graph)), context_{weights, {}, {}, {}} {
+CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights, Shapes shapes)
+    : graph_(std::move(graph)), context_{weights, {}, {}, {}, {}} {
   optimize(graph_);
+  if (shapes == Shapes::kStay) let_go_of_packed_constants();
   plans_.push_back(std::make_shared<const Plan>(graph_, declared_inputs(graph_), context_));
+  context_.until_packed.clear();
 }
 
-void CompiledGraph::drop_packed_constants() {
-  std::vector<bool> is_packed(graph_.values.size(), false), is_read(graph_.values.size(), false);
+// Filters that one convolution reads, and reads when it is planned only.
+void CompiledGraph::let_go_of_packed_constants() {
+  const auto readers = find_readers(graph_);
   for (const Node& node : graph_.nodes) {
-    const bool packs = node.op == Op::kConv || node.op == Op::kDepthwise || node.op == Op::kConvTranspose;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.inputs[i] != kNoValue) (packs && i > 0 ? is_packed : is_read)[node.inputs[i]] = true;
-    }
-    if (node.post.residual != kNoValue) is_read[node.post.residual] = true;
-  }
-  for (ValueId id = 0; id < graph_.values.size(); ++id) {
-    if (is_packed[id] && !is_read[id]) graph_.values[id].owner.reset();
+    if (node.op != Op::kConv && node.op != Op::kDepthwise && node.op != Op::kConvTranspose) continue;
+    Value& filter = graph_.values[node.inputs[1]];
+    if (filter.owner == nullptr || readers[node.inputs[1]].size() != 1) continue;
+    context_.until_packed[filter.data] = std::move(filter.owner);
+    filter.owner = std::shared_ptr<const void>(filter.data, [](const void*) {});  // says that a pass made it
   }
 }
 

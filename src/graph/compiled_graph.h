@@ -17,21 +17,21 @@ namespace enr::graph {
 
 class CompiledGraph {
  public:
+  enum class Shapes { kVary, kStay };
+
   // Plans for the shapes the graph declares, so that what does not fit together fails here. `weights` must outlive
-  // this.
-  CompiledGraph(Graph graph, WeightCache& weights);
+  // this. Where shapes stay as declared, constants that passes made are freed as soon as they are packed.
+  CompiledGraph(Graph graph, WeightCache& weights, Shapes shapes = Shapes::kVary);
 
   const Graph& graph() const noexcept { return graph_; }
-
-  // For a graph whose inputs keep their shapes, so that no other plan will be made: frees the constants that passes and
-  // translations made and the plan packed.
-  void drop_packed_constants();
 
   // The plan for these input shapes, made if it is not among the ones used last. Thread-safe; throws fail_execution
   // where the shapes do not fit.
   std::shared_ptr<const Plan> plan_for(std::span<const Shape> inputs) const;
 
  private:
+  void let_go_of_packed_constants();
+
   Graph graph_;
   mutable PlanContext context_;
   mutable std::mutex mutex_;

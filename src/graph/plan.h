@@ -25,6 +25,8 @@ struct PlanContext {
   // pack the weights again for another input size.
   std::mutex mutex;
   std::map<const void*, kernels::ConvWeights> conv_formats;
+  // Constants, by their elements, that nobody needs once they are packed.
+  std::map<const void*, std::shared_ptr<const void>> until_packed;
 };
 
 // An operand's place: bytes from one of the frame's bases.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "program/overlap.h"
@@ -12,18 +13,20 @@ namespace {
 
 constexpr size_t kMaxSteps = 20'000'000;  // far more than real methods take; bounds what hostile ones do
 
-class Check {
+class Analysis {
  public:
-  Check(const program::Method& method, std::span<const Instruction> instructions)
+  Analysis(const program::Method& method, std::span<const Instruction> instructions)
       : method_(method), instructions_(instructions), is_written_(method.values.size(), false) {
     place_.resize(method.values.size());
     for (uint32_t v = 0; v < place_.size(); ++v) place_[v] = v;
   }
 
-  bool run() {
+  PlannedMemory run() {
     if (std::any_of(instructions_.begin(), instructions_.end(), [](const Instruction& i) { return i.is_branch; })) {
-      return true;
+      return {};
     }
+    memory_.knows_views = true;
+    memory_.views_of.resize(method_.values.size());
     for (const Instruction& instruction : instructions_) {
       if (is_view(instruction)) continue;
       for (const uint32_t arg : instruction.written) {
@@ -41,10 +44,10 @@ class Check {
       }
       for (const uint32_t arg : instruction.read) for_each_tensor(arg, [&](uint32_t value) { read(value); });
       for (const uint32_t arg : instruction.written) for_each_tensor(arg, [&](uint32_t value) { write(value); });
-      if (!is_plain_) return false;
+      if (!memory_.is_plain) break;
     }
     for (const uint32_t output : method_.outputs) for_each_tensor(output, [&](uint32_t value) { read(value); });
-    return is_plain_;
+    return std::move(memory_);
   }
 
  private:
@@ -85,24 +88,28 @@ class Check {
     return it;
   }
 
-  void step() { is_plain_ &= ++steps_ < kMaxSteps; }
+  void step() { memory_.is_plain &= ++steps_ < kMaxSteps; }
 
   void read(uint32_t value) {
     step();
     const program::Tensor* tensor = placed(value);
-    if (tensor == nullptr || !is_plain_) return;
+    if (tensor == nullptr || !memory_.is_plain) return;
     const uint64_t begin = tensor->placement.offset, end = begin + tensor->size_bytes;
     Ranges& ranges = arenas_[tensor->placement.arena];
     const auto it = find(ranges, begin);
     if (it == ranges.end() || it->first >= end) return;  // nothing wrote it: a state, or its first content
     const bool is_whole = it->first <= begin && it->second.end >= end;
-    is_plain_ = is_whole && (it->second.writer == value || it->second.writer == place_[value] || !is_written_[value]);
+    const uint32_t writer = it->second.writer;
+    if (is_whole && (writer == value || writer == place_[value])) return;
+    memory_.is_plain = is_whole && !is_written_[value];
+    std::vector<uint32_t>& views = memory_.views_of[writer];
+    if (views.empty() || views.back() != value) views.push_back(value);
   }
 
   void write(uint32_t value) {
     step();
     const program::Tensor* tensor = placed(value);
-    if (tensor == nullptr || !is_plain_) return;
+    if (tensor == nullptr || !memory_.is_plain) return;
     const uint64_t begin = tensor->placement.offset, end = begin + tensor->size_bytes;
     Ranges& ranges = arenas_[tensor->placement.arena];
     for (auto it = find(ranges, begin); it != ranges.end() && it->first < end;) {
@@ -122,13 +129,13 @@ class Check {
   std::vector<uint32_t> place_;  // the value whose memory each has: its own, but for views made by instructions
   std::map<uint32_t, Ranges> arenas_;
   size_t steps_ = 0;
-  bool is_plain_ = true;
+  PlannedMemory memory_;
 };
 
 }  // namespace
 
-bool is_plainly_planned(const program::Method& method, std::span<const Instruction> instructions) {
-  return Check(method, instructions).run();
+PlannedMemory analyse_memory(const program::Method& method, std::span<const Instruction> instructions) {
+  return Analysis(method, instructions).run();
 }
 
 }  // namespace enr::raise

@@ -28,7 +28,7 @@ constexpr uint64_t kCopiesOfConstants = 3;
 class Search {
  public:
   Search(const program::Method& method, std::span<const Instruction> instructions, WeightCache& weights)
-      : method_(method), instructions_(instructions), weights_(weights) {
+      : method_(method), instructions_(instructions), weights_(weights), memory_(analyse_memory(method, instructions)) {
     find_readers();
     find_varying();
     find_views();
@@ -37,8 +37,9 @@ class Search {
 
   std::vector<Region> run() {
     std::vector<Region> regions;
-    if (!is_plainly_planned(method_, instructions_)) return regions;
-    if (reads_ > kMaxReads || views_.size() > kMaxComparisons / (method_.values.size() + 1)) return regions;
+    if (!memory_.is_plain) return regions;
+    if (reads_ > kMaxReads || (!memory_.knows_views && views_.size() > kMaxComparisons / (method_.values.size() + 1)))
+      return regions;
     blocked_.resize(instructions_.size(), false);
     size_t attempts = 0;
     for (uint32_t i = 0; i < instructions_.size();) {
@@ -181,6 +182,10 @@ class Search {
                                           [&](uint32_t reader) { return reader < begin || reader >= end; });
     };
     if (is_used(value)) return true;
+    if (memory_.knows_views) {
+      const std::vector<uint32_t>& views = memory_.views_of[value];
+      return std::any_of(views.begin(), views.end(), is_used);
+    }
     const program::Tensor* tensor = placed(value);
     return tensor != nullptr && std::any_of(views_.begin(), views_.end(), [&](uint32_t view) {
              return program::overlap(*tensor, *placed(view)) && is_used(view);
@@ -210,9 +215,8 @@ class Search {
       builder.finish(outputs);
       for (const Port& port : builder.inputs) region.inputs.push_back(port.value);
       for (const Port& port : builder.outputs) region.outputs.push_back(port.value);
-      auto compiled = std::make_shared<graph::CompiledGraph>(std::move(builder.graph), weights_);
-      compiled->drop_packed_constants();
-      region.graph = std::move(compiled);
+      region.graph = std::make_shared<const graph::CompiledGraph>(std::move(builder.graph), weights_,
+                                                                  graph::CompiledGraph::Shapes::kStay);
     } catch (const Error&) {
       return std::nullopt;  // the operators themselves will say what is wrong
     } catch (const std::bad_alloc&) {
@@ -224,6 +228,7 @@ class Search {
   const program::Method& method_;
   std::span<const Instruction> instructions_;
   WeightCache& weights_;
+  PlannedMemory memory_;
   std::vector<std::vector<uint32_t>> readers_;  // for each value the instructions that have it as an argument
   std::vector<bool> is_output_;                 // of the method
   std::vector<bool> varies_;

@@ -74,6 +74,7 @@ std::shared_ptr<const AlignedBuffer> Lowering::pack(ValueId weights, const std::
     // Nothing reads the file's copy again.
     const auto count = static_cast<size_t>(constant.shape.numel());
     release_pages(constant.data, constant.dtype == DType::kQUInt4x2 ? count / 2 : count * dtype_size(constant.dtype));
+    context.until_packed.erase(constant.data);
     return buffer;
   });
 }
