@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "graph/infer.h"
-#include "kernels/transpose/strided_copy.h"
+#include "kernels/convert/convert.h"
 #include "program/overlap.h"
 
 namespace enr::raise {
@@ -13,20 +13,6 @@ using graph::kNoValue;
 using graph::Op;
 using graph::Shape;
 using graph::ValueId;
-
-Order row_major(size_t rank) {
-  Order order;
-  for (size_t d = 0; d < rank; ++d) order.push_back(static_cast<int64_t>(d));
-  return order;
-}
-
-Order channels_last(size_t rank) {
-  if (rank < 3) return row_major(rank);
-  Order order{0};
-  for (size_t d = 2; d < rank; ++d) order.push_back(static_cast<int64_t>(d));
-  order.push_back(1);
-  return order;
-}
 
 void RegionBuilder::begin(uint32_t instruction) {
   origin_ = instruction;
@@ -120,6 +106,27 @@ Raised RegionBuilder::read(uint32_t value) {
   return raised;
 }
 
+Raised RegionBuilder::read_converted(uint32_t value) {
+  const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
+  if (tensor == nullptr || tensor->storage != program::Storage::kConstant ||
+      (!is_floating(tensor->dtype) && !is_integer(tensor->dtype) && !is_bool(tensor->dtype)) ||
+      tensor->sizes.size() > graph::kMaxRank || tensor->size_bytes == 0) {
+    fail_execution("value ", value, " is not a constant of numbers");
+  }
+  Raised raised;
+  Shape shape;
+  for (const uint8_t dim : tensor->dim_order) {
+    raised.order.push_back(dim);
+    shape.push_back(tensor->sizes[dim]);
+  }
+  const auto count = static_cast<size_t>(shape.numel());
+  if (count * sizeof(float) > constant_bytes_) fail_execution("too many constants");
+  std::vector<float> floats(count);
+  kernels::convert(tensor->dtype, tensor->bytes.data(), DType::kFloat32, floats.data(), count);
+  raised.id = constant(shape, std::move(floats));
+  return raised;
+}
+
 Raised RegionBuilder::read_condition(uint32_t value) {
   if (!is_condition(value)) fail_execution("value ", value, " is not a known condition");
   return raised_[value];
@@ -199,158 +206,6 @@ ValueId RegionBuilder::constant(const Shape& shape, std::vector<float> data) {
   auto owner = std::make_shared<const std::vector<float>>(std::move(data));
   const float* floats = owner->data();
   return graph.add_constant(DType::kFloat32, shape, std::move(owner), floats);
-}
-
-namespace {
-
-// The dims that are not of size 1, in this order.
-std::vector<size_t> nonunit(const Order& order, const Shape& sizes) {
-  std::vector<size_t> dims;
-  for (const int64_t d : order) {
-    if (sizes[static_cast<size_t>(d)] != 1) dims.push_back(static_cast<size_t>(d));
-  }
-  return dims;
-}
-
-}  // namespace
-
-bool RegionBuilder::has_order(const Raised& raised, const Order& order) const {
-  const Shape by_dim = sizes(raised);
-  return nonunit(raised.order, by_dim) == nonunit(order, by_dim);
-}
-
-ValueId RegionBuilder::arrange(const Raised& raised, const Order& order) {
-  const size_t added = order.rank() - raised.order.rank();
-  if (added == 0 && raised.order == order) return raised.id;
-  Order from;
-  Shape shape;
-  for (size_t d = 0; d < added; ++d) {
-    from.push_back(static_cast<int64_t>(d));
-    shape.push_back(1);
-  }
-  for (size_t i = 0; i < raised.order.rank(); ++i) {
-    from.push_back(raised.order[i] + static_cast<int64_t>(added));
-    shape.push_back(graph.values[raised.id].shape[i]);
-  }
-  Shape where = from, to = from, permutation = from;
-  for (size_t i = 0; i < from.rank(); ++i) where[static_cast<size_t>(from[i])] = static_cast<int64_t>(i);
-  bool moves = false;
-  int64_t previous = -1;
-  for (size_t i = 0; i < order.rank(); ++i) {
-    permutation[i] = where[static_cast<size_t>(order[i])];
-    to[i] = shape[static_cast<size_t>(permutation[i])];
-    if (to[i] == 1) continue;
-    moves |= permutation[i] < previous;
-    previous = permutation[i];
-  }
-  return moves ? transposed(reshaped(raised.id, shape), permutation) : reshaped(raised.id, to);
-}
-
-ValueId RegionBuilder::reshaped(ValueId id, const Shape& shape) {
-  if (graph.values[id].shape == shape) return id;
-  const graph::Value& from = graph.values[id];
-  if (from.is_constant()) return graph.add_constant(from.dtype, shape, from.owner, from.data);
-  ValueId& known = arranged_.try_emplace({id, concat("view", shape.dims())}, kNoValue).first->second;
-  if (known == kNoValue) known = emit(Op::kReshape, {id}, graph::ReshapeAttributes{shape, std::nullopt});
-  return known;
-}
-
-ValueId RegionBuilder::transposed(ValueId id, const Shape& permutation) {
-  ValueId& known = arranged_.try_emplace({id, concat("transpose", permutation.dims())}, kNoValue).first->second;
-  if (known != kNoValue) return known;
-  if (!graph.values[id].is_constant()) {
-    return known = emit(Op::kTranspose, {id}, graph::TransposeAttributes{permutation});
-  }
-  const graph::Value from = graph.values[id];
-  std::vector<float> data(static_cast<size_t>(from.shape.numel()));
-  Shape to = permutation;
-  for (size_t i = 0; i < to.rank(); ++i) to[i] = from.shape[static_cast<size_t>(permutation[i])];
-  kernels::permute(data.data(), from.data, from.shape.dims(), permutation.dims(), sizeof(float));
-  return known = constant(to, std::move(data));
-}
-
-// A whole order from that of the dims that are not of size 1; those of size 1 go where the order looks familiar.
-Order RegionBuilder::order_of(const std::vector<size_t>& dims, const Shape& sizes) const {
-  for (const Order& familiar : {row_major(sizes.rank()), channels_last(sizes.rank())}) {
-    if (nonunit(familiar, sizes) == dims) return familiar;
-  }
-  Order order;
-  for (size_t d = 0; d < sizes.rank(); ++d) {
-    if (sizes[d] == 1) order.push_back(static_cast<int64_t>(d));
-  }
-  for (const size_t d : dims) order.push_back(static_cast<int64_t>(d));
-  return order;
-}
-
-Raised RegionBuilder::view(const Raised& raised, const Shape& to) {
-  const Shape from = sizes(raised);
-  if (from.numel() != to.numel()) fail_execution("a view of ", from.dims(), " as ", to.dims());
-  // Groups of dims that hold the same elements before and after.
-  struct Group {
-    std::vector<size_t> in, out;
-    size_t position = 0;  // of the last dim in memory
-    bool together = true;
-  };
-  const std::vector<size_t> in = nonunit(row_major(from.rank()), from), out = nonunit(row_major(to.rank()), to);
-  const std::vector<size_t> memory = nonunit(raised.order, from);
-  const auto position = [&](size_t dim) {
-    return static_cast<size_t>(std::find(memory.begin(), memory.end(), dim) - memory.begin());
-  };
-  std::vector<Group> groups;
-  for (size_t i = 0, j = 0; i < in.size() && j < out.size();) {
-    Group group{{in[i]}, {out[j]}};
-    int64_t a = from[in[i++]], b = to[out[j++]];
-    while (a != b) {
-      if (a < b) {
-        group.in.push_back(in[i]);
-        a *= from[in[i++]];
-      } else {
-        group.out.push_back(out[j]);
-        b *= to[out[j++]];
-      }
-    }
-    group.position = position(group.in.back());
-    for (size_t k = 1; k < group.in.size(); ++k)
-      group.together &= position(group.in[k - 1]) + 1 == position(group.in[k]);
-    groups.push_back(std::move(group));
-  }
-  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.position < b.position; });
-  ValueId id = raised.id;
-  if (!std::all_of(groups.begin(), groups.end(), [](const Group& group) { return group.together; })) {
-    std::vector<size_t> dims;
-    for (const Group& group : groups) dims.insert(dims.end(), group.in.begin(), group.in.end());
-    id = arrange(raised, order_of(dims, from));
-  }
-  std::vector<size_t> dims;
-  for (const Group& group : groups) dims.insert(dims.end(), group.out.begin(), group.out.end());
-  const Order order = order_of(dims, to);
-  Shape shape = order;
-  for (size_t i = 0; i < order.rank(); ++i) shape[i] = to[static_cast<size_t>(order[i])];
-  return {reshaped(id, shape), order};
-}
-
-Raised RegionBuilder::permute(const Raised& raised, const Order& dims) const {
-  Order inverse = dims, order = dims;
-  for (size_t d = 0; d < dims.rank(); ++d) inverse[static_cast<size_t>(dims[d])] = static_cast<int64_t>(d);
-  for (size_t i = 0; i < dims.rank(); ++i) order[i] = inverse[static_cast<size_t>(raised.order[i])];
-  return {raised.id, order};
-}
-
-Raised RegionBuilder::slice(const Raised& raised, size_t dim, int64_t start, int64_t size) {
-  const size_t rank = raised.order.rank();
-  if (sizes(raised)[dim] == size) return raised;
-  Raised from = raised;
-  // Slices of familiar orders are mostly views; others would be copied now and rearranged later.
-  const Order familiar = has_order(raised, channels_last(rank)) ? channels_last(rank) : row_major(rank);
-  from = {arrange(raised, familiar), familiar};
-  graph::SliceAttributes slice{Shape(std::vector<int64_t>(rank, 0)), graph.values[from.id].shape};
-  for (size_t i = 0; i < rank; ++i) {
-    if (from.order[i] != static_cast<int64_t>(dim)) continue;
-    slice.offsets[i] = start;
-    slice.sizes[i] = size;
-  }
-  from.id = emit(Op::kSlice, {from.id}, slice);
-  return from;
 }
 
 bool RegionBuilder::reads_input(uint32_t value) const {

@@ -61,6 +61,8 @@ class RegionBuilder {
 
   // A tensor argument: computed in the region, a constant, or an input of the region. Only float32 of fixed sizes.
   Raised read(uint32_t value);
+  // A constant of another real dtype, as float32.
+  Raised read_converted(uint32_t value);
   // A condition, or zeros; throws where the value is none.
   Raised read_condition(uint32_t value);
   // The instruction's result; its sizes must be those the program declares.

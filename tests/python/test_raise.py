@@ -436,6 +436,38 @@ def test_profile_shows_regions_and_their_steps(share: bool, monkeypatch: pytest.
     assert [event["kind"] for event in plain.profile([array])[1]] == ["operator"] * 3
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64, np.float16, np.uint8, bool])
+@pytest.mark.parametrize("returned", [False, True])
+def test_constants_are_converted_once(dtype: Any, returned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ProgramBuilder()
+    x = program.input(np.float32, (2, 3))
+    three = program.constant(np.array(3, dtype))
+    factor = program.tensor(np.float32, ())
+    program.call("dim_order_ops::_to_dim_order_copy.out", three, False, [], out=factor)
+    y = program.call("aten::add.out", x, factor, 1, out=program.tensor(np.float32, (2, 3)))
+    program.output(y, *([factor] if returned else []))
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    outputs, events = method.profile([array])
+    expected = np.float32(np.array(3, dtype))
+    np.testing.assert_array_equal(outputs[0], array + expected)
+    assert "operator" not in [event["kind"] for event in events]
+    if returned:
+        np.testing.assert_array_equal(outputs[1], expected)
+
+
+CNNS = ["cnn_p", "conv1d_p", "residual_p", "unet_mini_p", "depthwise_separable_p", "squeeze_excite_p", "vit_tiny_p"]
+
+
+@pytest.mark.parametrize("name", CNNS)
+def test_whole_networks_are_one_region(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (case,) = (case for case in CASES if case.name == name)
+    method = load(case.program, raised=True, monkeypatch=monkeypatch)
+    inputs = goldens.inputs_of(case.meta["methods"]["forward"][0], case.arrays())
+    assert len(regions(method, inputs)) == 1
+    assert [event["name"] for event in method.profile(inputs)[1] if event["kind"] == "operator"] == []
+
+
 def test_one_operator_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     program, _ = chain("aten::exp.out")
     method = load(program.build(), raised=True, monkeypatch=monkeypatch)

@@ -27,7 +27,12 @@ void copy(RegionBuilder& region, const Call& call, size_t out) {
 
 void alias(RegionBuilder& region, const Call& call) { copy(region, call, 1); }
 void clone(RegionBuilder& region, const Call& call) { copy(region, call, 2); }
-void to_copy(RegionBuilder& region, const Call& call) { copy(region, call, 3); }
+
+// Scalars of a model are often integer constants that every call converts.
+void to_copy(RegionBuilder& region, const Call& call) {
+  if (call.tensor(0).dtype == DType::kFloat32) return copy(region, call, 3);
+  region.define(call.value(3), region.read_converted(call.value(0)));
+}
 
 void view(RegionBuilder& region, const Call& call) {
   const Raised self = region.read(call.value(0));
