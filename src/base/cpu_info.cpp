@@ -11,6 +11,10 @@
 #if defined(__linux__)
 #include <sched.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -30,6 +34,8 @@ std::string_view isa_name(Isa isa) noexcept {
       return "x86_avx512";
     case Isa::kX86Avx512Vnni:
       return "x86_avx512vnni";
+    case Isa::kX86Amx:
+      return "x86_amx";
     case Isa::kArm64DotProd:
       return "arm64_dotprod";
   }
@@ -44,6 +50,20 @@ bool has_avx_vnni() {
   unsigned a = 7, b = 0, c = 1, d = 0;
   __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
   return (a & (1u << 4)) != 0;
+}
+
+// Products of tiles of 8-bit integers. Linux saves tile registers only for processes that asked for them.
+bool may_use_amx() {
+#if defined(__linux__)
+  unsigned a = 7, b = 0, c = 0, d = 0;
+  __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  constexpr unsigned kTiles = 1u << 24, kInt8 = 1u << 25;
+  if ((d & kTiles) == 0 || (d & kInt8) == 0) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
 }
 #endif
 
@@ -61,7 +81,9 @@ std::vector<Isa> detect() {
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (!avx512) return isas;
   isas.push_back(Isa::kX86Avx512);
-  if (__builtin_cpu_supports("avx512vnni")) isas.push_back(Isa::kX86Avx512Vnni);
+  if (!__builtin_cpu_supports("avx512vnni")) return isas;
+  isas.push_back(Isa::kX86Avx512Vnni);
+  if (may_use_amx()) isas.push_back(Isa::kX86Amx);
 #elif defined(__aarch64__) && defined(__linux__)
   if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) isas.push_back(Isa::kArm64DotProd);
 #endif

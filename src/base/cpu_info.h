@@ -11,7 +11,7 @@ namespace enr {
 
 // Bundles, not single features. Ordered: a later one of the same architecture may use everything before it, except that
 // kX86AvxVnni adds dot products to kX86Avx2 only.
-enum class Isa { kBaseline, kX86Avx2, kX86AvxVnni, kX86Avx512, kX86Avx512Vnni, kArm64DotProd };
+enum class Isa { kBaseline, kX86Avx2, kX86AvxVnni, kX86Avx512, kX86Avx512Vnni, kX86Amx, kArm64DotProd };
 
 std::string_view isa_name(Isa isa) noexcept;
 

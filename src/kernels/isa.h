@@ -50,11 +50,15 @@ namespace enr::kernels::ENR_ISA {}
   }                                            \
   namespace x86_avx512vnni {                   \
   const Table& function();                     \
+  }                                            \
+  namespace x86_amx {                          \
+  const Table& function();                     \
   }
-#define ENR_PICK_VNNI_ISA(function)                                               \
-  (::enr::active_isa() == ::enr::Isa::kX86Avx512Vnni ? x86_avx512vnni::function() \
-   : ::enr::active_isa() == ::enr::Isa::kX86AvxVnni  ? x86_avxvnni::function()    \
-                                                     : ENR_PICK_ISA(function))
+#define ENR_PICK_VNNI_ISA(function)                                                 \
+  (::enr::active_isa() == ::enr::Isa::kX86Amx          ? x86_amx::function()        \
+   : ::enr::active_isa() == ::enr::Isa::kX86Avx512Vnni ? x86_avx512vnni::function() \
+   : ::enr::active_isa() == ::enr::Isa::kX86AvxVnni    ? x86_avxvnni::function()    \
+                                                       : ENR_PICK_ISA(function))
 #elif defined(__aarch64__) && !defined(ENR_BASELINE_ONLY)
 #define ENR_DECLARE_VNNI_ISAS(Table, function) \
   ENR_DECLARE_ISAS(Table, function)            \

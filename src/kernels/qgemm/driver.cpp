@@ -279,7 +279,7 @@ class Runner {
     }
   }
 
-  static constexpr size_t kMaxTileRows = 14, kMaxPanel = 32;
+  static constexpr size_t kMaxTileRows = 32, kMaxPanel = 32;
 
   const QProduct& product_;
   PackRows pack_;

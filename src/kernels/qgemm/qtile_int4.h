@@ -118,7 +118,7 @@ void int4_rows(const QTile& tile, size_t row) {
   Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
   const char* b = (const char*)tile.panel + 12 * V * kLane;
   dot_int4_steps(sum, a, b, (tile.k + kInputsPerPair - 1) / kInputsPerPair);
-  finish_dynamic(tile, row, sum);
+  finish_dynamic(tile, row, sum, PanelHead<V>(tile.panel));
 }
 
 // The 16 bits of all lanes, as bfloat16.

@@ -231,11 +231,9 @@ ENR_INLINE void store_rows(const Requantization&, const I32 (&row)[R][V], uint8_
 }
 #endif
 
-template <bool kWide, size_t R, size_t V>
-void static_rows(const QTile& tile, size_t row) {
-  I32 sum[R][V];
-  const PanelHead<V> head(tile.panel);
-  dot_int8<kWide>(sum, tile, row, head.integers);
+// Sums, which started from the panel's integers, as bytes.
+template <size_t R, size_t V>
+ENR_INLINE void finish_static(const QTile& tile, size_t row, I32 (&sum)[R][V], const PanelHead<V>& head) {
   const Requantization to(tile.low, tile.high, tile.zero_point, tile.flip);
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
@@ -243,6 +241,14 @@ void static_rows(const QTile& tile, size_t row) {
     for (size_t v = 0; v < V; ++v) sum[i][v] = to.scaled(sum[i][v], head.scales[v]);
   }
   store_rows(to, sum, (uint8_t*)tile.c + row * tile.c_stride, tile.c_stride, tile.columns);
+}
+
+template <bool kWide, size_t R, size_t V>
+void static_rows(const QTile& tile, size_t row) {
+  I32 sum[R][V];
+  const PanelHead<V> head(tile.panel);
+  dot_int8<kWide>(sum, tile, row, head.integers);
+  finish_static(tile, row, sum, head);
 }
 
 template <size_t R, size_t V>
@@ -279,8 +285,7 @@ ENR_INLINE void store_floats(const QTile& tile, size_t row, const F32 (&value)[R
 
 // Integers less the row's share of the panel's, as floats.
 template <size_t R, size_t V>
-ENR_INLINE void finish_dynamic(const QTile& tile, size_t row, const I32 (&sum)[R][V]) {
-  const PanelHead<V> head(tile.panel);
+ENR_INLINE void finish_dynamic(const QTile& tile, size_t row, const I32 (&sum)[R][V], const PanelHead<V>& head) {
   F32 value[R][V];
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
@@ -295,7 +300,7 @@ template <bool kWide, size_t R, size_t V>
 void dynamic_rows(const QTile& tile, size_t row) {
   I32 sum[R][V];
   dot_int8<kWide>(sum, tile, row);
-  finish_dynamic(tile, row, sum);
+  finish_dynamic(tile, row, sum, PanelHead<V>(tile.panel));
 }
 
 }  // namespace

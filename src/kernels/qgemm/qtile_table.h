@@ -3,6 +3,9 @@
 // The table of an instruction set, put together from qtile_kernels.h and qtile_int4.h.
 
 #include "kernels/qgemm/qtile_int4.h"
+#if defined(__AMX_INT8__)
+#include "kernels/qgemm/qtile_amx.h"
+#endif
 
 namespace enr::kernels::ENR_ISA {
 namespace {
@@ -25,7 +28,15 @@ namespace {
       name##_from<false, max_rows, 1>(tile, 0);        \
     }                                                  \
   }
-#if ENR_DOT4
+#if defined(__AMX_INT8__)
+#define ENR_DEFINE_INT8_TILE(name, rows_function)                                                                   \
+  ENR_DEFINE_TILE(few_rows_of_##name, rows_function, kMaxRows)                                                      \
+  void name(const QTile& tile) noexcept {                                                                           \
+    if (tile.rows < kFewTileRows) return few_rows_of_##name(tile);                                                  \
+    tile.vectors == 2 ? multiply_by_tiles<2>(tile, [&](auto&&... rest) { finish_##rows_function(tile, rest...); })  \
+                      : multiply_by_tiles<1>(tile, [&](auto&&... rest) { finish_##rows_function(tile, rest...); }); \
+  }
+#elif ENR_DOT4
 #define ENR_DEFINE_INT8_TILE(name, rows_function) ENR_DEFINE_TILE(name, rows_function, kMaxRows)
 #else
 constexpr size_t kRowsToWidenFor = 4 * kMaxRows;
@@ -183,6 +194,11 @@ using Activation = int8_t;
 constexpr uint8_t kOffset = 0;
 using Activation = int16_t;
 #endif
+#if defined(__AMX_INT8__)
+constexpr size_t kMaxInt8Rows = kBlockRows;
+#else
+constexpr size_t kMaxInt8Rows = kMaxRows;
+#endif
 #if defined(__AVX512BW__)
 constexpr size_t kSlack = kVectorBytes;
 #else
@@ -202,7 +218,8 @@ struct Int4ActivationOf<2> {
 const QGemmTable& qgemm_table() {
   static constexpr QGemmTable table{
       .panel = kPanel,
-      .int8 = {.bytes = kActivationBytes, .group = kGroup, .offset = kOffset, .max_rows = kMaxRows, .slack = kSlack},
+      .int8 =
+          {.bytes = kActivationBytes, .group = kGroup, .offset = kOffset, .max_rows = kMaxInt8Rows, .slack = kSlack},
       .int4 =
           {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kMaxInt4Rows, .slack = kSlack},
       .widens = !ENR_DOT4,
