@@ -60,6 +60,24 @@ class WindowRows {
     write_part(done_end, rows_);
   }
 
+  // To row i the `count` neighbouring pixels from column `first` of an image row on, padding where that is outside of
+  // [0, width).
+  void write_cut_row(size_t i, const uint8_t* image_row, ptrdiff_t first, size_t width, size_t count) const noexcept {
+    const ptrdiff_t size = static_cast<ptrdiff_t>(count);
+    const ptrdiff_t begin = std::clamp<ptrdiff_t>(-first, 0, size);
+    const ptrdiff_t end = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(width) - first, begin, size);
+    WindowRows piece = *this;
+    const auto bytes = [&](ptrdiff_t pixels) { return static_cast<size_t>(pixels) * source_.channels; };
+    piece.write_padding(i, i + 1, bytes(begin));
+    piece.skip(bytes(begin));
+    if (end > begin) {
+      piece.write(i, i + 1, image_row + (first + begin) * static_cast<ptrdiff_t>(source_.pixel_stride), 0,
+                  bytes(end - begin));
+    }
+    piece.skip(bytes(end - begin));
+    piece.write_padding(i, i + 1, bytes(size - end));
+  }
+
   // Of the positions first, first + step, ..., the i in [begin, end) are those inside of [0, size), i < count.
   struct Range {
     size_t begin, end;
@@ -87,8 +105,9 @@ inline void write_windows(const ConvShape& s, const WindowSource& from, size_t y
   const ptrdiff_t left = static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
   const size_t count = s.kernel_width * from.channels, row_bytes = s.input_width * from.pixel_stride;
   // A kernel's row is one piece where it lies wholly inside and its pixels are neighbours in memory.
+  const bool neighbours = from.pixel_stride == from.channels && s.dilation_width == 1;
   WindowRows::Range whole(left, s.stride_width, s.input_width, to.rows());
-  if (from.pixel_stride == from.channels && s.dilation_width == 1 && s.kernel_width <= s.input_width) {
+  if (neighbours && s.kernel_width <= s.input_width) {
     whole = WindowRows::Range(left, s.stride_width, s.input_width - s.kernel_width + 1, to.rows());
   } else if (s.kernel_width != 1) {
     whole.end = whole.begin;
@@ -104,6 +123,17 @@ inline void write_windows(const ConvShape& s, const WindowSource& from, size_t y
     to.write(whole.begin, whole.end, image_row + first * static_cast<ptrdiff_t>(from.pixel_stride),
              s.stride_width * from.pixel_stride, count);
     if (whole.begin == 0 && whole.end == to.rows()) continue;
+    if (neighbours) {
+      const auto write_cut = [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          to.write_cut_row(i, image_row, left + static_cast<ptrdiff_t>(i * s.stride_width), s.input_width,
+                           s.kernel_width);
+        }
+      };
+      write_cut(0, whole.begin);
+      write_cut(whole.end, to.rows());
+      continue;
+    }
     WindowRows piece = to;
     for (size_t kx = 0; kx < s.kernel_width; ++kx, piece.skip(from.channels)) {
       const ptrdiff_t column = left + static_cast<ptrdiff_t>(kx * s.dilation_width);
