@@ -1,6 +1,7 @@
 // Where extremes are along a dim, and running sums, products and extremes.
 
 #include "kernels/reduce/reduce.h"
+#include "ops/complex_numbers.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/reduced_dims.h"
@@ -118,6 +119,10 @@ template <Scan op>
 void cumulative_out(OpContext& context, const Tensor& self, int64_t dim, std::optional<DType> dtype, Tensor& out) {
   const DType result = dtype ? *dtype : is_integral_or_bool(self.dtype) ? DType::kInt64 : self.dtype;
   require_castable(result, out);
+  if (is_complex(result)) {
+    return scan_complex(context, self, normalize_dim(dim, self.rank), out,
+                        [](Complex last, Complex next) { return op == Scan::kCumSum ? last + next : last * next; });
+  }
   if (!is_floating(self.dtype) || is_floating(result)) return run_scan(context, op, self, dim, out);
   // Floating numbers become integers first, not their sums.
   require_convertible(result, "dtype");
@@ -126,8 +131,11 @@ void cumulative_out(OpContext& context, const Tensor& self, int64_t dim, std::op
   run_scan(context, op, integers, dim, out);
 }
 void logcumsumexp_out(OpContext& context, const Tensor& self, int64_t dim, Tensor& out) {
-  require_floating(self.dtype, "self");
   require_castable(self.dtype, out);
+  if (is_complex(self.dtype))
+    return scan_complex(context, self, normalize_dim(dim, self.rank), out,
+                        [](Complex last, Complex next) { return log_add_exp(last, next); });
+  require_floating(self.dtype, "self");
   run_scan(context, Scan::kLogCumSumExp, self, dim, out);
 }
 

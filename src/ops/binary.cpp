@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ops/complex_numbers.h"
 #include "ops/families.h"
 #include "ops/scalar_loop.h"
 
@@ -49,10 +50,12 @@ void pow_scalar_out(OpContext& context, const Scalar& self, const Tensor& expone
   power(context, Number(self, computing_dtype(common)), exponent, common, out);
 }
 
-// Powers in float64, whatever the dtypes.
+// Powers in float64 or complex128, whatever the dtypes.
 void float_power(OpContext& context, const Operand& base, const Operand& exponent, Tensor& out) {
-  require_same_dtype(out, DType::kFloat64, "out");
-  run_loop(context, loop_for(Binary::kPow, DType::kFloat64), {}, {base, exponent}, out);
+  const bool any_complex = is_complex(base.dtype) || is_complex(exponent.dtype);
+  const DType common = any_complex ? DType::kComplex128 : DType::kFloat64;
+  require_same_dtype(out, common, "out");
+  run_loop(context, loop_for(Binary::kPow, common), {}, {base, exponent}, out);
 }
 void float_power_out(OpContext& context, const Tensor& self, const Tensor& exponent, Tensor& out) {
   float_power(context, self, exponent, out);
@@ -178,6 +181,13 @@ struct LogAddExp2 {
     return std::fmax(x, y) + std::log1p(std::exp2(-std::abs(x - y))) * kInverseLog2;
   }
 };
+void logaddexp_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  const DType common = result_type(self, other);
+  if (!is_complex(common)) return floating_out<Binary::kLogAddExp>(context, self, other, out);
+  require_castable(common, out);
+  map_complex(context, {&self, &other}, out, [](const Complex* x) { return log_add_exp(x[0], x[1]); });
+}
+
 void logaddexp2_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
   const DType common = result_type(self, other);
   require_floating(common, "self");
@@ -276,7 +286,7 @@ void register_binary(OperatorTable& table) {
   table.add<to_floating_out<Binary::kCopysign>>("aten::copysign.out");
   table.add<copysign_scalar_out>("aten::copysign.Scalar_out");
   table.add<floating_out<Binary::kHypot>>("aten::hypot.out");
-  table.add<floating_out<Binary::kLogAddExp>>("aten::logaddexp.out");
+  table.add<logaddexp_out>("aten::logaddexp.out");
   table.add<logaddexp2_out>("aten::logaddexp2.out");
   table.add<xlog1py_out>("aten::special_xlog1py.out");
   table.add<nextafter_out>("aten::nextafter.out");

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/reduce/reduce.h"
+#include "ops/complex_numbers.h"
 #include "ops/families.h"
 #include "ops/scalar_loop.h"
 #include "ops/scratch_tensor.h"
@@ -72,17 +73,28 @@ Loop is_close_loop(DType common) {
 }
 
 LoopParams close_params(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  require_real(self.dtype, "self");
   require_same_dtype(other, self.dtype, "other");
   if (!(rtol >= 0)) fail_execution("rtol: expected at least 0, got ", rtol);
   if (!(atol >= 0)) fail_execution("atol: expected at least 0, got ", atol);
   return {rtol, atol, int64_t{equal_nan}};
 }
 
+void is_close(OpContext& context, const Tensor& self, const Tensor& other, const LoopParams& params, Tensor& out) {
+  if (!is_complex(self.dtype)) {
+    return run_loop(context, is_close_loop(self.dtype), params, {self, other}, out);
+  }
+  const auto is_nan = [](Complex x) { return std::isnan(x.real()) || std::isnan(x.imag()); };
+  map_complex(context, {&self, &other}, out, [&](const Complex* x) {
+    if (x[0] == x[1] || (params.i != 0 && is_nan(x[0]) && is_nan(x[1]))) return 1.0;
+    const double difference = std::abs(x[0] - x[1]);
+    return std::isfinite(difference) && difference <= params.b + std::abs(params.a * x[1]) ? 1.0 : 0.0;
+  });
+}
+
 void isclose_out(OpContext& context, const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan,
                  Tensor& out) {
   const LoopParams params = close_params(self, other, rtol, atol, equal_nan);
-  run_loop(context, is_close_loop(self.dtype), params, {self, other}, out);
+  is_close(context, self, other, params, out);
 }
 
 // A single answer for all elements.
@@ -92,7 +104,7 @@ void allclose_out(OpContext& context, const Tensor& self, const Tensor& other, d
   require_same_dtype(out, DType::kBool, "out");
   const Shape shape = broadcast(self.sizes(), other.sizes());
   Tensor answers = scratch_tensor(context, DType::kBool, shape);
-  run_loop(context, is_close_loop(self.dtype), params, {self, other}, answers);
+  is_close(context, self, other, params, answers);
   if (out.numel() != 1) context.resize(out, {});
   const auto every_dim = static_cast<uint32_t>((1u << shape.rank) - 1);
   kernels::reduce(kernels::Reduce::kAll, {}, answers.sizes(), {answers.data, answers.dtype, answers.strides().data()},

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "ops/complex_numbers.h"
 #include "ops/families.h"
 #include "ops/scratch_tensor.h"
 #include "ops/strided_view.h"
@@ -51,14 +53,14 @@ void run(OpContext& context, const Tensor& self, const Tensor& target, const Ten
   result.commit();
 }
 
-// loss(x, y) takes and gives T.
+// loss(x, y) takes and gives the type of result_type(self, target). The dtype of the result is another where eager's
+// definition writes over one of the two.
 template <class Loss>
-void elementwise(OpContext& context, const Tensor& self, const Tensor& target, const Tensor* weight, int64_t code,
-                 Tensor& out, const Loss& loss) {
+void elementwise_as(DType result, OpContext& context, const Tensor& self, const Tensor& target, const Tensor* weight,
+                    int64_t code, Tensor& out, const Loss& loss) {
   const Reduction reduction = reduction_of(code);
-  const DType common = result_type(self, target);
-  require_floating(common, "self");
-  require_same_dtype(out, common, "out");
+  require_floating(result, "self");
+  require_same_dtype(out, result, "out");
   const Shape sizes = broadcast(self.sizes(), target.sizes(), "target");
   if (weight != nullptr) {
     const Shape with_weight = broadcast(sizes, weight->sizes(), "weight");
@@ -67,8 +69,15 @@ void elementwise(OpContext& context, const Tensor& self, const Tensor& target, c
     }
   }
   context.resize(out, reduction == Reduction::kNone ? sizes : Shape());
-  if (out.dtype == DType::kFloat64) return run<double>(context, self, target, weight, reduction, sizes, out, loss);
+  if (result_type(self, target) == DType::kFloat64) {
+    return run<double>(context, self, target, weight, reduction, sizes, out, loss);
+  }
   run<float>(context, self, target, weight, reduction, sizes, out, loss);
+}
+template <class Loss>
+void elementwise(OpContext& context, const Tensor& self, const Tensor& target, const Tensor* weight, int64_t code,
+                 Tensor& out, const Loss& loss) {
+  elementwise_as(result_type(self, target), context, self, target, weight, code, out, loss);
 }
 
 void mse_loss_out(OpContext& context, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
@@ -88,17 +97,32 @@ void smooth_l1_loss_out(OpContext& context, const Tensor& self, const Tensor& ta
 void huber_loss_out(OpContext& context, const Tensor& self, const Tensor& target, int64_t reduction, double delta,
                     Tensor& out) {
   if (!(delta > 0)) fail_execution("delta: expected more than 0, got ", delta);
-  elementwise(context, self, target, nullptr, reduction, out, [delta](auto x, auto y) {
+  elementwise_as(self.dtype, context, self, target, nullptr, reduction, out, [delta](auto x, auto y) {
     using T = decltype(x);
     const T distance = std::abs(x - y), limit = static_cast<T>(delta);
     return distance <= limit ? distance * distance / 2 : limit * (distance - limit / 2);
   });
 }
 
+void complex_soft_margin(OpContext& context, const Tensor& self, const Tensor& target, Reduction reduction,
+                         DType common, Tensor& out) {
+  require_same_dtype(out, common, "out");
+  const auto loss = [](const Complex* x) { return std::log(1.0 + std::exp(-x[0] * x[1])); };
+  if (reduction == Reduction::kNone) return map_complex(context, {&self, &target}, out, loss);
+  Tensor each = scratch_tensor(context, DType::kComplex128, broadcast(self.sizes(), target.sizes(), "target"));
+  map_complex(context, {&self, &target}, each, loss);
+  reduce_complex(context, each, (1u << each.rank) - 1, false, out, [&](std::span<const Complex> numbers) {
+    const Complex sum = std::accumulate(numbers.begin(), numbers.end(), Complex());
+    return reduction == Reduction::kMean ? sum / static_cast<double>(numbers.size()) : sum;
+  });
+}
+
 void soft_margin_loss_out(OpContext& context, const Tensor& self, const Tensor& target, int64_t reduction,
                           Tensor& out) {
-  elementwise(context, self, target, nullptr, reduction, out,
-              [](auto x, auto y) { return std::log1p(std::exp(-x * y)); });
+  const DType common = result_type(self, target);
+  if (is_complex(common)) return complex_soft_margin(context, self, target, reduction_of(reduction), common, out);
+  elementwise_as(self.dtype, context, self, target, nullptr, reduction, out,
+                 [](auto x, auto y) { return std::log1p(std::exp(-x * y)); });
 }
 
 void binary_cross_entropy_out(OpContext& context, const Tensor& self, const Tensor& target, const Tensor* weight,
@@ -128,9 +152,10 @@ void binary_cross_entropy_with_logits_out(OpContext& context, const Tensor& self
                                           const Tensor* weight, const Tensor* pos_weight, int64_t reduction,
                                           Tensor& out) {
   require_sizes(target, self.sizes(), "target");
+  require_floating(target.dtype, "target");
   if (pos_weight == nullptr) {
-    return elementwise(context, self, target, weight, reduction, out,
-                       [](auto x, auto y) { return (1 - y) * x + log_one_plus_exp_minus(x); });
+    return elementwise_as(target.dtype, context, self, target, weight, reduction, out,
+                          [](auto x, auto y) { return (1 - y) * x + log_one_plus_exp_minus(x); });
   }
   // One more factor of the positive part: loss = (1 - y) x + (1 + (p - 1) y) log(1 + exp(-x)).
   const Shape sizes = broadcast(self.sizes(), pos_weight->sizes(), "pos_weight");
@@ -139,7 +164,7 @@ void binary_cross_entropy_with_logits_out(OpContext& context, const Tensor& self
   }
   const auto* factors = repeated<double>(context, *pos_weight, sizes);
   int64_t i = 0;
-  elementwise(context, self, target, weight, reduction, out, [&](auto x, auto y) {
+  elementwise_as(target.dtype, context, self, target, weight, reduction, out, [&](auto x, auto y) {
     using T = decltype(x);
     const T factor = 1 + (static_cast<T>(factors[i++]) - 1) * y;
     return (1 - y) * x + factor * log_one_plus_exp_minus(x);

@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
+#include "ops/scratch_tensor.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
@@ -244,6 +245,13 @@ void mm_dtype_out(OpContext& context, const Tensor& self, const Tensor& mat2, DT
 }
 
 void int_mm_out(OpContext& context, const Tensor& self, const Tensor& mat2, Tensor& out) {
+  if (self.dtype == DType::kUInt8 && mat2.dtype == DType::kInt8) {
+    Tensor a = scratch_tensor(context, DType::kInt32, self.sizes());
+    Tensor b = scratch_tensor(context, DType::kInt32, mat2.sizes());
+    copy_elements(context, self, a);
+    copy_elements(context, mat2, b);
+    return mm_out(context, a, b, out);
+  }
   require_dtype(self, DType::kInt8, "self");
   const Product p = product_2d(self, mat2, "self", "mat2", out, DType::kInt32);
   context.resize(out, {self.size(0), mat2.size(1)});
@@ -272,6 +280,11 @@ void addmm_dtype_out(OpContext& context, const Tensor& self, const Tensor& mat1,
 void addmm_activation_out(OpContext& context, const Tensor& self, const Tensor& mat1, const Tensor& mat2,
                           const Scalar& beta, const Scalar& alpha, bool use_gelu, Tensor& out) {
   addmm_out(context, self, mat1, mat2, beta, alpha, out);
+  if (use_gelu) require_floating(out.dtype, "mat1");
+  if (is_integer(out.dtype)) {
+    const Number zero(int64_t{0}, out.dtype);
+    return run_loop(context, loop_for(kernels::Binary::kMaximum, out.dtype), {}, {out, zero}, out);
+  }
   require_floating(out.dtype, "mat1");
   run_loop(context, loop_for(use_gelu ? kernels::Unary::kGelu : kernels::Unary::kRelu, out.dtype), {}, {out}, out);
 }

@@ -6,9 +6,11 @@
 #include <array>
 
 #include "kernels/reduce/reduce.h"
+#include "ops/complex_numbers.h"
 #include "ops/families.h"
 #include "ops/memory_order.h"
 #include "ops/reduced_dims.h"
+#include "ops/strided_view.h"
 
 namespace enr::ops {
 
@@ -87,8 +89,33 @@ double default_epsilon(DType dtype) noexcept {
   return dtype == DType::kFloat64 ? 0x1p-52 : 0x1p-23;
 }
 
+// The mean of the squares is a complex number, too, as eager's definition has it.
+void complex_rms_norm(OpContext& context, const Tensor& input, Sizes normalized_shape, const Tensor* weight,
+                      std::optional<double> eps, Tensor& out, Tensor* rstd_out) {
+  const Rows view(input, normalized_shape);
+  const auto shift = eps.value_or(default_epsilon(real_dtype(input.dtype)));
+  Tensor factors = scratch_tensor(context, DType::kComplex128, view.statistics);
+  uint32_t mask = 0;
+  for (size_t d = input.rank - normalized_shape.size(); d < input.rank; ++d) mask |= 1u << d;
+  reduce_complex(context, input, mask, true, factors, [&](std::span<const Complex> numbers) {
+    Complex sum;
+    for (const Complex x : numbers) sum += x * x;
+    return 1.0 / std::sqrt(sum / static_cast<double>(numbers.size()) + shift);
+  });
+  if (rstd_out != nullptr) copy_elements(context, factors, *rstd_out, "out1");
+  if (weight == nullptr) {
+    return map_complex(context, {&input, &factors}, out, [](const Complex* x) { return x[0] * x[1]; });
+  }
+  require_sizes(*weight, normalized_shape, "weight");
+  map_complex(context, {&input, &factors, weight}, out, [](const Complex* x) { return x[0] * x[1] * x[2]; });
+}
+
 void rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shape, const Tensor* weight,
                   std::optional<double> eps, Tensor& out) {
+  if (is_complex(input.dtype)) {
+    require_castable(input.dtype, out);
+    return complex_rms_norm(context, input, normalized_shape, weight, eps, out, nullptr);
+  }
   const DType dtype = parameter_dtype(input, weight, nullptr);
   require_castable(dtype, out);
   const Rows view(input, normalized_shape);
@@ -104,6 +131,11 @@ void rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shap
 // With the reciprocal of the root, which training keeps.
 void fused_rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shape, const Tensor* weight,
                         std::optional<double> eps, Tensor& out, Tensor& rstd_out) {
+  if (is_complex(input.dtype)) {
+    require_castable(input.dtype, out, "out0");
+    require_castable(input.dtype, rstd_out, "out1");
+    return complex_rms_norm(context, input, normalized_shape, weight, eps, out, &rstd_out);
+  }
   const DType dtype = computing_dtype(input.dtype);
   require_floating(input.dtype, "input");
   const Rows view(input, normalized_shape);

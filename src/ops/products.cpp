@@ -112,9 +112,8 @@ void addr_out(OpContext& context, const Tensor& self, const Tensor& vec1, const 
               const Scalar& alpha, Tensor& out) {
   require_vector(vec1, "vec1");
   require_vector(vec2, "vec2");
-  require_same(vec1, vec2, "vec2");
-  require_same(vec1, self, "self");
-  require_same_dtype(out, vec1.dtype, "out");
+  const DType common = ResultType().add(self).add(vec1).add(vec2).get();
+  require_same_dtype(out, common, "out");
   const std::array<int64_t, 2> sizes{vec1.size(0), vec2.size(0)};
   const Shape shape = broadcast(self.sizes(), sizes, "self");
   if (!std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end())) {
@@ -124,9 +123,11 @@ void addr_out(OpContext& context, const Tensor& self, const Tensor& vec1, const 
   p.m = count(sizes[0]);
   p.n = count(sizes[1]);
   p.k = 1;
-  p.a = &vec1;
-  p.b = &vec2;
-  p.addend = &self;
+  const Tensor a = row_major(context, vec1, common), b = row_major(context, vec2, common);
+  const Tensor addend = row_major(context, self, common);
+  p.a = &a;
+  p.b = &b;
+  p.addend = &addend;
   p.alpha = alpha;
   p.beta = beta;
   context.resize(out, Sizes(sizes));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/transpose/copy_threads.h"
+#include "ops/complex_numbers.h"
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/strided_view.h"
@@ -53,11 +54,22 @@ void fill_random(OpContext& context, Tensor& out, const Next& next) {
   to.commit();
 }
 
-void fill_uniform(OpContext& context, Tensor& out, double low, double high) {
+// The same with next() for each part of complex numbers.
+template <class Next>
+void fill_parts(OpContext& context, Tensor& out, const Next& next) {
+  if (is_complex(out.dtype))
+    return fill_random<Complex>(context, out, [&] {
+      const double real = next();
+      return Complex(real, next());
+    });
   require_floating(out, "out");
+  fill_random<double>(context, out, next);
+}
+
+void fill_uniform(OpContext& context, Tensor& out, double low, double high) {
   Generator& generator = context.random();
-  const int bits = mantissa_bits(out.dtype);
-  fill_random<double>(context, out, [&] { return low + (high - low) * uniform(generator, bits); });
+  const int bits = mantissa_bits(real_dtype(out.dtype));
+  fill_parts(context, out, [&] { return low + (high - low) * uniform(generator, bits); });
 }
 
 // Normal numbers in pairs (Box and Muller).
@@ -78,11 +90,16 @@ class Normal {
   std::optional<double> spare_;
 };
 
+// The parts of complex numbers have half of the variance each.
+double part_deviation(double deviation, DType dtype) {
+  return is_complex(dtype) ? deviation / std::numbers::sqrt2 : deviation;
+}
+
 void fill_normal(OpContext& context, Tensor& out, double mean, double deviation) {
-  require_floating(out, "out");
   if (!(deviation >= 0)) fail_execution("std: expected at least 0, got ", deviation);
   Normal normal(context.random());
-  fill_random<double>(context, out, [&] { return mean + deviation * normal(); });
+  const double spread = part_deviation(deviation, out.dtype);
+  fill_parts(context, out, [&] { return mean + spread * normal(); });
 }
 
 void rand_out(OpContext& context, Sizes size, Tensor& out) {
@@ -213,7 +230,7 @@ void normal_elements(OpContext& context, const Tensor* means, double mean, const
   if (deviations != nullptr) shape = broadcast(shape, deviations->sizes(), "std");
   const auto numbers = [&](const Tensor* tensor, const char* what) -> const double* {
     if (tensor == nullptr) return nullptr;
-    require_floating(*tensor, what);
+    if (is_complex(tensor->dtype)) fail_execution(what, ": expected a real dtype, got ", dtype_name(tensor->dtype));
     StridedView view(*tensor);
     view.expand(shape);
     std::byte* data = context.scratch(static_cast<size_t>(product(shape)) * sizeof(double));
@@ -234,9 +251,20 @@ void normal_elements(OpContext& context, const Tensor* means, double mean, const
   });
 }
 void normal_tensor_tensor_out(OpContext& context, const Tensor& mean, const Tensor& std, Ignored, Tensor& out) {
+  require_dtype(out, mean.dtype, "out");
   normal_elements(context, &mean, 0, &std, 1, out);
 }
 void normal_tensor_float_out(OpContext& context, const Tensor& mean, double std, Ignored, Tensor& out) {
+  if (is_complex(mean.dtype)) {
+    require_dtype(out, mean.dtype, "out");
+    if (!(std >= 0)) fail_execution("std: expected at least 0, got ", std);
+    Normal normal(context.random());
+    const double spread = part_deviation(std, mean.dtype);
+    return map_complex(context, {&mean}, out, [&](const Complex* centre) {
+      const double real = spread * normal();
+      return *centre + Complex(real, spread * normal());
+    });
+  }
   normal_elements(context, &mean, 0, nullptr, std, out);
 }
 void normal_float_tensor_out(OpContext& context, double mean, const Tensor& std, Ignored, Tensor& out) {
@@ -319,10 +347,11 @@ void multinomial_out(OpContext& context, const Tensor& self, int64_t samples, bo
   result.commit();
 }
 
+// Complex numbers are two parts, kept or dropped together.
 template <class T>
-void drop(T* out, const T* in, const bool* mask, int64_t count, double scale) {
-  for (int64_t i = 0; i < count; ++i) {
-    const double kept = mask[i] ? static_cast<double>(in[i]) * scale : static_cast<double>(in[i]) * 0;
+void drop(T* out, const T* in, const bool* mask, int64_t count, double scale, int64_t parts = 1) {
+  for (int64_t i = 0; i < count * parts; ++i) {
+    const double kept = mask[i / parts] ? static_cast<double>(in[i]) * scale : static_cast<double>(in[i]) * 0;
     out[i] = static_cast<T>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(kept));
   }
 }
@@ -331,7 +360,7 @@ void drop(T* out, const T* in, const bool* mask, int64_t count, double scale) {
 void native_dropout_out(OpContext& context, const Tensor& input, double p, std::optional<bool> train, Tensor& out,
                         Tensor& mask) {
   if (!(p >= 0 && p <= 1)) fail_execution("p: expected 0 to 1, got ", p);
-  require_floating(input, "input");
+  if (!is_complex(input.dtype)) require_floating(input, "input");
   require_dtype(out, input.dtype, "out0");
   require_dtype(mask, DType::kBool, "out1");
   context.resize(out, input.sizes(), "out0");
@@ -360,6 +389,12 @@ void native_dropout_out(OpContext& context, const Tensor& input, double p, std::
       break;
     case DType::kFloat64:
       drop(to.as<double>(), reinterpret_cast<const double*>(in), kept.as<bool>(), count, scale);
+      break;
+    case DType::kComplex64:
+      drop(to.as<float>(), reinterpret_cast<const float*>(in), kept.as<bool>(), count, scale, 2);
+      break;
+    case DType::kComplex128:
+      drop(to.as<double>(), reinterpret_cast<const double*>(in), kept.as<bool>(), count, scale, 2);
       break;
     default:
       fail_execution("input: dtype ", dtype_name(input.dtype), " is not supported here");

@@ -2,6 +2,10 @@
 
 #include "kernels/reduce/reduce.h"
 
+#include <functional>
+#include <numeric>
+
+#include "ops/complex_numbers.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/reduced_dims.h"
@@ -114,10 +118,15 @@ void mean_dtype_out(OpContext& context, const Tensor& self, std::optional<DType>
 
 void product(OpContext& context, const Tensor& self, const OptionalDims& dims, bool keepdim, std::optional<DType> dtype,
              Tensor& out) {
-  require_real(self.dtype, "self");
-  require_real(out.dtype, "out");
   require_same_dtype(out, sum_dtype(self, dtype), "out");
-  run(context, Reduce::kProd, {}, self, reduced_mask(dims, self.rank), keepdim, out);
+  const uint32_t mask = reduced_mask(dims, self.rank);
+  if (is_complex(out.dtype)) {
+    return reduce_complex(context, self, mask, keepdim, out, [](std::span<const Complex> numbers) {
+      return std::accumulate(numbers.begin(), numbers.end(), Complex(1), std::multiplies<>());
+    });
+  }
+  require_real(self.dtype, "self");
+  run(context, Reduce::kProd, {}, self, mask, keepdim, out);
 }
 void prod_out(OpContext& context, const Tensor& self, std::optional<DType> dtype, Tensor& out) {
   product(context, self, std::nullopt, false, dtype, out);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/complex_numbers.h"
 #include "ops/families.h"
 #include "ops/scalar_loop.h"
 
@@ -27,6 +28,15 @@ struct Sinc {
     return std::sin(angle) / angle;
   }
 };
+
+void sinc_out(OpContext& context, const Tensor& self, Tensor& out) {
+  if (!is_complex(self.dtype)) return function_out<Sinc>(context, self, out);
+  require_castable(self.dtype, out);
+  map_complex(context, {&self}, out, [](const Complex* x) {
+    const Complex angle = kPi * *x;
+    return *x == 0.0 ? 1.0 : std::sin(angle) / angle;
+  });
+}
 
 struct DegreesToRadians {
   template <class T>
@@ -125,7 +135,7 @@ struct NormalShare {
 }  // namespace
 
 void register_special(OperatorTable& table) {
-  table.add<function_out<Sinc>>("aten::sinc.out");
+  table.add<sinc_out>("aten::sinc.out");
   table.add<function_out<DegreesToRadians>>("aten::deg2rad.out");
   table.add<function_out<RadiansToDegrees>>("aten::rad2deg.out");
   table.add<function_out<LogGamma>>("aten::lgamma.out");

@@ -1,8 +1,11 @@
 // Variances, norms and log-sum-exp over dims.
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/reduce/reduce.h"
+#include "ops/complex_numbers.h"
 #include "ops/elementwise.h"
 #include "ops/families.h"
 #include "ops/reduced_dims.h"
@@ -27,11 +30,35 @@ void run(OpContext& context, Reduce op, const ReduceParams& params, const Tensor
   result.finish();
 }
 
+Complex mean_of(std::span<const Complex> numbers) {
+  const Complex sum = std::accumulate(numbers.begin(), numbers.end(), Complex());
+  return sum / static_cast<double>(numbers.size());
+}
+
+// The variances of the parts together.
+void complex_variance(OpContext& context, bool root, double correction, const Tensor& self, uint32_t mask, bool keepdim,
+                      Tensor& out, const char* what) {
+  reduce_complex(
+      context, self, mask, keepdim, out,
+      [&](std::span<const Complex> numbers) {
+        const Complex mean = mean_of(numbers);
+        double sum = 0;
+        for (const Complex x : numbers) sum += std::norm(x - mean);
+        const double variance = sum / std::max(static_cast<double>(numbers.size()) - correction, 0.0);
+        return root ? std::sqrt(variance) : variance;
+      },
+      what);
+}
+
 template <Reduce op>
 void variance(OpContext& context, const Tensor& self, const OptionalDims& dims, double correction, bool keepdim,
               Tensor& out) {
+  require_castable(real_dtype(self.dtype), out);
+  if (is_complex(self.dtype)) {
+    const uint32_t mask = reduced_mask(dims, self.rank);
+    return complex_variance(context, op == Reduce::kStd, correction, self, mask, keepdim, out, "out");
+  }
   require_floating(self.dtype, "self");
-  require_castable(self.dtype, out);
   ReduceParams params;
   params.correction = correction;
   run(context, op, params, self, reduced_mask(dims, self.rank), keepdim, out);
@@ -50,10 +77,15 @@ void variance_correction_out(OpContext& context, const Tensor& self, const Optio
 template <bool kRoot>
 void variance_mean_out(OpContext& context, const Tensor& self, const OptionalDims& dims,
                        const std::optional<Scalar>& correction, bool keepdim, Tensor& out0, Tensor& out1) {
-  require_floating(self.dtype, "self");
-  require_same_dtype(out0, self.dtype, "out0");
+  require_same_dtype(out0, real_dtype(self.dtype), "out0");
   require_same_dtype(out1, self.dtype, "out1");
   const uint32_t mask = reduced_mask(dims, self.rank);
+  if (is_complex(self.dtype)) {
+    complex_variance(context, kRoot, correction ? correction->to<double>() : 1, self, mask, keepdim, out0, "out0");
+    return reduce_complex(
+        context, self, mask, keepdim, out1, [](std::span<const Complex> x) { return mean_of(x); }, "out1");
+  }
+  require_floating(self.dtype, "self");
   const Shape shape = reduced_shape(self, mask, keepdim);
   context.resize(out0, shape, "out0");
   context.resize(out1, shape, "out1");
@@ -65,10 +97,21 @@ void variance_mean_out(OpContext& context, const Tensor& self, const OptionalDim
   mean.finish();
 }
 
+Complex log_sum_exp(std::span<const Complex> numbers) {
+  double largest = -INFINITY;
+  for (const Complex x : numbers) largest = std::max(largest, x.real());
+  if (std::isinf(largest)) largest = 0;
+  Complex sum;
+  for (const Complex x : numbers) sum += std::exp(x - largest);
+  return std::log(sum) + largest;
+}
+
 void logsumexp_out(OpContext& context, const Tensor& self, Sizes dims, bool keepdim, Tensor& out) {
-  require_real(self.dtype, "self");
   require_castable(floating_for(self.dtype), out);
-  run(context, Reduce::kLogSumExp, {}, self, reduced_mask(dims, self.rank), keepdim, out);
+  const uint32_t mask = reduced_mask(dims, self.rank);
+  if (is_complex(self.dtype))
+    return reduce_complex(context, self, mask, keepdim, out, [](std::span<const Complex> x) { return log_sum_exp(x); });
+  run(context, Reduce::kLogSumExp, {}, self, mask, keepdim, out);
 }
 
 Reduce norm_kind(double p) noexcept {
@@ -80,10 +123,19 @@ Reduce norm_kind(double p) noexcept {
   return Reduce::kNormP;
 }
 
-void vector_norm(OpContext& context, const Tensor& self, double p, const OptionalDims& dims, bool keepdim,
+// The lengths of complex numbers, which their norms go by.
+Tensor lengths(OpContext& context, const Tensor& self) {
+  if (!is_complex(self.dtype)) return self;
+  Tensor result = scratch_tensor(context, DType::kFloat64, self.sizes());
+  map_complex(context, {&self}, result, [](const Complex* x) { return std::abs(*x); });
+  return result;
+}
+
+void vector_norm(OpContext& context, const Tensor& given, double p, const OptionalDims& dims, bool keepdim,
                  Tensor& out) {
+  require_castable(real_dtype(given.dtype), out);
+  const Tensor self = lengths(context, given);
   require_floating(self.dtype, "self");
-  require_castable(self.dtype, out);
   const uint32_t mask = reduced_mask(dims, self.rank);
   if (p < 0 || p == INFINITY) require_elements(self, mask, "norm");
   ReduceParams params;
@@ -112,14 +164,14 @@ void norm_scalar_dtype_out(OpContext& context, const Tensor& self, const std::op
 }
 void linalg_vector_norm_out(OpContext& context, const Tensor& self, const Scalar& ord, const OptionalDims& dims,
                             bool keepdim, std::optional<DType> dtype, Tensor& out) {
-  require_same_dtype(out, dtype.value_or(self.dtype), "out");
+  require_same_dtype(out, real_dtype(dtype.value_or(self.dtype)), "out");
   vector_norm(context, self, ord.to<double>(), dims, keepdim, out);
 }
 
 // Slices along a dim are scaled down to a norm of at most `maxnorm`.
 void renorm_out(OpContext& context, const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm,
                 Tensor& out) {
-  require_floating(self.dtype, "self");
+  if (!is_complex(self.dtype)) require_floating(self.dtype, "self");
   require_same_dtype(out, self.dtype, "out");
   if (self.rank < 2) fail_execution("self: expected at least rank 2, got shape ", self.sizes());
   if (!(p.to<double>() > 0)) fail_execution("p: expected more than 0, got ", p.to<double>());
@@ -130,7 +182,7 @@ void renorm_out(OpContext& context, const Tensor& self, const Scalar& p, int64_t
   Tensor norms = scratch_tensor(context, DType::kFloat64, reduced_shape(self, mask, true));
   ReduceParams params;
   params.p = p.to<double>();
-  run(context, norm_kind(params.p), params, self, mask, true, norms);
+  run(context, norm_kind(params.p), params, lengths(context, self), mask, true, norms);
   for (int64_t i = 0; i < norms.numel(); ++i) {
     double& norm = norms.as<double>()[i];
     norm = norm > limit ? limit / (norm + 1e-7) : 1;
@@ -144,7 +196,7 @@ void renorm_out(OpContext& context, const Tensor& self, const Scalar& p, int64_t
 // The norm of a difference.
 void dist_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& p, Tensor& out) {
   const DType common = result_type(self, other);
-  require_floating(common, "self");
+  if (!is_complex(common)) require_floating(common, "self");
   Tensor difference = scratch_tensor(context, common, broadcast(self.sizes(), other.sizes()));
   run_loop(context, loop_for(kernels::Binary::kSub, common), {1}, {self, other}, difference);
   vector_norm(context, difference, p.to<double>(), std::nullopt, false, out);

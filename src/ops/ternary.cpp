@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "ops/complex_numbers.h"
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/scalar_loop.h"
@@ -97,8 +98,13 @@ void add_product(OpContext& context, Ternary op, const Tensor& self, const Tenso
                  const Scalar& value, Tensor& out) {
   const DType common = ResultType().add(self).add(tensor1).add(tensor2).get();
   require_not_bool(common, "self");
-  require_real(common, "self");
   require_castable(common, out);
+  if (is_complex(common)) {
+    return map_complex(context, {&self, &tensor1, &tensor2}, out, [&](const Complex* x) {
+      const Complex scaled = value.to<double>() * x[1];
+      return x[0] + (op == Ternary::kAddCMul ? scaled * x[2] : scaled / x[2]);
+    });
+  }
   const LoopParams params{value.to<double>(), 0, value.to<int64_t>()};
   run_loop(context, loop_for(op, common), params,
            {as_dtype(context, self, common), as_dtype(context, tensor1, common), as_dtype(context, tensor2, common)},
@@ -117,6 +123,11 @@ void addcdiv_out(OpContext& context, const Tensor& self, const Tensor& tensor1, 
   add_product(context, Ternary::kAddCDiv, self, tensor1, tensor2, value, out);
 }
 
+// The way from the nearer end, as eager goes.
+Complex interpolated(Complex from, Complex to, Complex weight) {
+  return std::abs(weight) < 0.5 ? from + weight * (to - from) : to - (to - from) * (1.0 - weight);
+}
+
 void interpolate(OpContext& context, const Tensor& self, const Tensor& end, const Operand& weight, Tensor& out) {
   require_floating(self.dtype, "self");
   require_same_dtype(end, self.dtype, "end");
@@ -125,9 +136,21 @@ void interpolate(OpContext& context, const Tensor& self, const Tensor& end, cons
 }
 void lerp_out(OpContext& context, const Tensor& self, const Tensor& end, const Tensor& weight, Tensor& out) {
   require_same_dtype(weight, self.dtype, "weight");
+  if (is_complex(self.dtype)) {
+    require_same_dtype(end, self.dtype, "end");
+    require_castable(self.dtype, out);
+    return map_complex(context, {&self, &end, &weight}, out,
+                       [](const Complex* x) { return interpolated(x[0], x[1], x[2]); });
+  }
   interpolate(context, self, end, weight, out);
 }
 void lerp_scalar_out(OpContext& context, const Tensor& self, const Tensor& end, const Scalar& weight, Tensor& out) {
+  if (is_complex(self.dtype)) {
+    require_same_dtype(end, self.dtype, "end");
+    require_castable(self.dtype, out);
+    return map_complex(context, {&self, &end}, out,
+                       [&](const Complex* x) { return interpolated(x[0], x[1], weight.to<double>()); });
+  }
   interpolate(context, self, end, Number(weight, computing_dtype(self.dtype)), out);
 }
 
@@ -145,14 +168,19 @@ struct ReplaceNonFinite {
 // NaN and the infinities replaced: by 0 and the dtype's own limits where no number is given.
 void nan_to_num_out(OpContext& context, const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                     std::optional<double> neginf, Tensor& out) {
-  require_real(self.dtype, "self");
   require_castable(self.dtype, out);
   if (is_integral_or_bool(self.dtype)) return copy_elements(context, self, out);
-  const double largest = self.dtype == DType::kFloat16    ? 65504.0
-                         : self.dtype == DType::kBFloat16 ? 0x1.fep127
-                         : self.dtype == DType::kFloat32  ? double{std::numeric_limits<float>::max()}
-                                                          : std::numeric_limits<double>::max();
+  const DType part = real_dtype(self.dtype);
+  const double largest = part == DType::kFloat16    ? 65504.0
+                         : part == DType::kBFloat16 ? 0x1.fep127
+                         : part == DType::kFloat32  ? double{std::numeric_limits<float>::max()}
+                                                    : std::numeric_limits<double>::max();
   const LoopParams params{nan.value_or(0), posinf.value_or(largest), std::bit_cast<int64_t>(neginf.value_or(-largest))};
+  if (is_complex(self.dtype)) {
+    const auto replaced = [&](double x) { return ReplaceNonFinite()(x, params); };
+    return map_complex(context, {&self}, out,
+                       [&](const Complex* x) { return Complex(replaced(x->real()), replaced(x->imag())); });
+  }
   run_loop(context, scalar_unary_loop<ReplaceNonFinite>(self.dtype), params, {self}, out);
 }
 

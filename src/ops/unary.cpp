@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/complex/complex.h"
+#include "ops/complex_numbers.h"
 #include "ops/families.h"
 #include "ops/scalar_loop.h"
 
@@ -56,6 +57,13 @@ void sign_out(OpContext& context, const Tensor& self, Tensor& out) {
   run_loop(context, loop_for(Unary::kSign, self.dtype), {}, {self}, out);
 }
 
+// Of a complex number, the one of length 1 in its direction.
+void sgn_out(OpContext& context, const Tensor& self, Tensor& out) {
+  if (!is_complex(self.dtype)) return sign_out(context, self, out);
+  require_castable(self.dtype, out);
+  map_complex(context, {&self}, out, [](const Complex* x) { return *x == 0.0 ? 0.0 : *x / std::abs(*x); });
+}
+
 void square_out(OpContext& context, const Tensor& self, Tensor& out) {
   const DType common = is_bool(self.dtype) ? DType::kInt64 : self.dtype;
   require_castable(common, out);
@@ -87,7 +95,13 @@ void logical_not_out(OpContext& context, const Tensor& self, Tensor& out) {
 // Tests that integers fail or pass whatever their value: as "not equal to itself" and "equal to itself" do.
 template <Predicate op, bool kOfIntegers>
 void floating_test(OpContext& context, const Tensor& self, Tensor& out) {
-  require_real(self.dtype, "self");
+  if (is_complex(self.dtype)) {
+    return map_complex(context, {&self}, out, [](const Complex* x) {
+      if constexpr (op == Predicate::kIsFinite) return std::isfinite(x->real()) && std::isfinite(x->imag()) ? 1.0 : 0.0;
+      if constexpr (op == Predicate::kIsInf) return std::isinf(x->real()) || std::isinf(x->imag()) ? 1.0 : 0.0;
+      return std::isnan(x->real()) || std::isnan(x->imag()) ? 1.0 : 0.0;
+    });
+  }
   if (is_integral_or_bool(self.dtype)) {
     const auto same = kOfIntegers ? kernels::Comparison::kEq : kernels::Comparison::kNe;
     return run_loop(context, loop_for(same, self.dtype), {}, {self, self}, out);
@@ -190,7 +204,7 @@ void register_unary(OperatorTable& table) {
 
   table.add<neg_out>("aten::neg.out");
   table.add<sign_out>("aten::sign.out");
-  table.add<sign_out>("aten::sgn.out");
+  table.add<sgn_out>("aten::sgn.out");
   table.add<square_out>("aten::square.out");
   table.add<positive_out>("aten::positive.out");
   table.add<conj_physical_out>("aten::_conj_physical.out");
