@@ -15,8 +15,8 @@ import executorch_numpy_runtime as en
 from builder import NODES, PayloadBuilder, ProgramBuilder, delegated_program, pack_int4
 
 DTYPES = {"fp32": np.dtype(np.float32), "fp16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
-INT8 = np.dtype(np.int8)
-SCALE, ZERO = 0.0625, -3  # of every static int8 value
+BYTES = {"qint8": np.dtype(np.int8), "quint8": np.dtype(np.uint8)}
+SCALE, ZEROS = 0.0625, {"qint8": -3, "quint8": 125}  # of every static value of bytes
 
 
 @dataclass
@@ -148,7 +148,7 @@ CLAMPED = {
     *("Add", "Subtract", "Multiply", "Div", "Clamp", "FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d"),
     *("AvgPooling2d", "MaxPooling2d", "GlobalAvgPooling2d"),
 }
-STATIC_INT8 = {
+STATIC_BYTES = {
     *(CLAMPED - {"Div"}),
     *("Copy", "StaticTranspose", "StaticReshape", "StaticSlice", "StaticConstantPad", "StaticResizeBilinear2D"),
     *("Concatenate2", "Concatenate3", "Concatenate4", "Concatenate5"),
@@ -166,16 +166,20 @@ def numbers(case: NodeCase, seed: int) -> list[np.ndarray]:
     return [random.uniform(low, 2, shape) for shape in case.shapes]
 
 
+def filter_zero(datatype: str) -> int:
+    return {"qint8": 0, "quint8": 131}[datatype]
+
+
 def run(name: str, case: NodeCase, arrays: list[np.ndarray], datatype: str, expected: np.ndarray, **clamp: Any) -> Any:
     """Filters and what else stands second in a convolution are constants, the rest inputs."""
     g = PayloadBuilder()
-    options = {"scale": SCALE, "zero_point": ZERO} if datatype == "qint8" else {}
+    options = {"scale": SCALE, "zero_point": ZEROS[datatype]} if datatype in ZEROS else {}
     slots: dict[str, Any] = {}
     given = []
     for role, array in zip(case.inputs, arrays, strict=True):
         if role == "filter":
-            symmetric = options and {"scale": SCALE, "zero_point": 0}
-            slots[role] = g.constant(array, datatype if array.dtype != np.float32 else "fp32", **symmetric)
+            filter_options = options and options | {"zero_point": filter_zero(datatype)}
+            slots[role] = g.constant(array, datatype, **filter_options)
         else:
             slots[role] = g.input(array.shape, datatype, **options)
             given.append(array)
@@ -204,26 +208,28 @@ def test_floating_nodes(name: str, datatype: str, clamped: bool) -> None:
     np.testing.assert_allclose(got.astype(np.float64), np.clip(expected, low, high), rtol=tolerance, atol=2 * tolerance)
 
 
+@pytest.mark.parametrize("datatype", BYTES)
 @pytest.mark.parametrize(
     ("name", "clamped"),
-    [(name, False) for name in sorted(STATIC_INT8)] + [(name, True) for name in sorted(CLAMPED & STATIC_INT8)],
+    [(name, False) for name in sorted(STATIC_BYTES)] + [(name, True) for name in sorted(CLAMPED & STATIC_BYTES)],
 )
-def test_static_int8_nodes(name: str, clamped: bool) -> None:
+def test_static_byte_nodes(name: str, datatype: str, clamped: bool) -> None:
     """Within a quantum of the numbers the bytes stand for; kernels' own tests are exact."""
     case = CASES[name]
+    limits = np.iinfo(BYTES[datatype])
     arrays, reals = [], []
     for role, array in zip(case.inputs, numbers(case, 2), strict=True):
-        zero = 0 if role == "filter" else ZERO
-        quanta = np.clip(np.rint(array / SCALE) + zero, -128, 127).astype(np.int8)
+        zero = filter_zero(datatype) if role == "filter" else ZEROS[datatype]
+        quanta = np.clip(np.rint(array / SCALE) + zero, limits.min, limits.max).astype(BYTES[datatype])
         arrays.append(quanta)
         reals.append((quanta.astype(np.float64) - zero) * SCALE)
     expected = case.expected(*reals)
     low, high = (-0.5, 0.75) if clamped else (-np.inf, np.inf)
     clamp = {"output_min": low, "output_max": high} if clamped else {}
-    got = run(name, case, arrays, "qint8", expected, **clamp)
-    quanta = np.clip(np.rint(np.clip(expected, low, high) / SCALE) + ZERO, -128, 127)
-    assert got.dtype == INT8
-    assert np.abs(got - quanta).max() <= 1
+    got = run(name, case, arrays, datatype, expected, **clamp)
+    quanta = np.clip(np.rint(np.clip(expected, low, high) / SCALE) + ZEROS[datatype], limits.min, limits.max)
+    assert got.dtype == BYTES[datatype]
+    assert np.abs(got.astype(np.int64) - quanta).max() <= 1
 
 
 def test_argmax_pooling_gives_64_bit_indices() -> None:
@@ -245,15 +251,16 @@ def test_argmax_pooling_gives_64_bit_indices() -> None:
     assert indices.dtype == np.int64
 
 
-def test_conversions_to_bytes_and_back() -> None:
+@pytest.mark.parametrize("datatype", BYTES)
+def test_conversions_to_bytes_and_back(datatype: str) -> None:
     x = np.random.default_rng(4).uniform(-2, 2, (3, 7)).astype(np.float32)
     g = PayloadBuilder()
-    quantised = g.value((3, 7), "qint8", scale=SCALE, zero_point=ZERO)
+    quantised = g.value((3, 7), datatype, scale=SCALE, zero_point=ZEROS[datatype])
     out = g.output((3, 7))
     g.node("Convert", input=g.input((3, 7)), output=quantised)
     g.node("Convert", input=quantised, output=out)
     (got,) = en.Runtime.get().load_program(delegated_program(g)).load_method("forward")([x])
-    np.testing.assert_array_equal(got, np.clip(np.rint(x / SCALE), -125, 127) * SCALE)
+    np.testing.assert_array_equal(got, np.rint(x / SCALE) * SCALE)
 
 
 @pytest.mark.parametrize("datatype", ["fp32", "fp16"])
