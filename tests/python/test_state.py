@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import executorch_numpy_runtime as en
-from builder import ProgramBuilder
+from builder import PayloadBuilder, ProgramBuilder
 from executorch_numpy_runtime import ExecutionError
 
 
@@ -129,3 +129,46 @@ def test_memory_is_reported(load):
     memory = load(accumulator()).memory
     assert memory["planned"] >= 16
     assert set(memory) == {"planned", "constant", "packed", "workspace"}
+
+
+WEIGHT = np.random.default_rng(6).uniform(-1, 1, (96, 64)).astype(np.float32)
+
+
+def plain_products() -> ProgramBuilder:
+    """Two methods that multiply by one constant, in calls of an operator."""
+    p = ProgramBuilder("first")
+    shared = None
+    for method in (p, p.method("second")):
+        weight = method.constant(WEIGHT) if shared is None else method.tensor(np.float32, WEIGHT.shape, planned=False)
+        weight.data_buffer_idx = shared = weight.data_buffer_idx if shared is None else shared
+        y = method.tensor(np.float32, (3, 64))
+        method.output(method.call("aten::mm.out", method.input(np.float32, (3, 96)), weight, out=y))
+    return p
+
+
+def delegated_products() -> ProgramBuilder:
+    """Two methods with payloads that name one constant."""
+    p = ProgramBuilder("first")
+    for method in (p, p.method("second")):
+        g = PayloadBuilder()
+        x, y = g.input((3, 96)), g.output((3, 64))
+        g.node("FullyConnected", input=x, filter=g.constant(np.ascontiguousarray(WEIGHT.T)), output=y)
+        given, result = method.input(np.float32, (3, 96)), method.tensor(np.float32, (3, 64))
+        method.delegate_call("XnnpackBackend", g.build(constants="named"), [given], [result])
+        method.output(result)
+        for key, data in g.named.items():
+            p.named_data(key, data)
+    return p
+
+
+@pytest.mark.parametrize("make", [plain_products, delegated_products])
+def test_weights_are_stored_once_across_methods(make):
+    program = en.Runtime.get().load_program(make().build())
+    x = np.random.default_rng(7).uniform(-1, 1, (3, 96)).astype(np.float32)
+    packed = []
+    for load in (program.load_method, program.load_method, program.clone_method):
+        method = load("second" if packed else "first")
+        np.testing.assert_allclose(method([x])[0], x @ WEIGHT, rtol=1e-4, atol=1e-5)
+        packed.append(method.memory["packed"])
+    assert WEIGHT.nbytes <= packed[0] < 2 * WEIGHT.nbytes
+    assert packed == packed[:1] * 3
