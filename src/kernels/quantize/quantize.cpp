@@ -18,6 +18,8 @@ namespace {
 // Elements that pay for a thread: many, since the caller has what it quantises in its own cache.
 constexpr size_t kGrain = 256 * 1024;
 constexpr size_t kRowGrain = 32 * 1024;
+// Rows whose parameters are found together: each waits for a chain of operations, but not for the others'.
+constexpr size_t kRowsAtOnce = 8;
 
 template <class T>
 constexpr int kTypeOf = -1;
@@ -92,15 +94,21 @@ void quantize_each_row(size_t rows, size_t cols, const In* in, size_t in_stride,
                        Quantization* parameters) noexcept {
   const QuantizeTable& table = quantize_table();
   parallel_ranges(rows, kRowGrain / std::max<size_t>(cols, 1) + 1, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      float min, max;
-      table.extremes[kIsHalf<In>](in + i * in_stride, cols, &min, &max);
-      const Quantization q = parameters[i] = dynamic_quantization(min, max);
-      float factor = min == max ? 1.0f : 255.0f / (max - min);
-      if (kIsHalf<In>) factor = std::max(std::numeric_limits<float>::min(), static_cast<float>(Half(factor)));
-      table.quantize[kIsHalf<In>][kQuantizedI8](in + i * in_stride, out + i * cols, cols, factor,
-                                                static_cast<float>(-128 - q.zero_point),
-                                                static_cast<float>(127 - q.zero_point), q.zero_point);
+    float min[kRowsAtOnce], max[kRowsAtOnce];
+    for (size_t row = begin; row < end; row += kRowsAtOnce) {
+      const size_t count = std::min(end - row, kRowsAtOnce);
+      for (size_t i = 0; i < count; ++i) {
+        table.extremes[kIsHalf<In>](in + (row + i) * in_stride, cols, min + i, max + i);
+      }
+      for (size_t i = 0; i < count; ++i) parameters[row + i] = dynamic_quantization(min[i], max[i]);
+      for (size_t i = 0; i < count; ++i) {
+        const int32_t zero_point = parameters[row + i].zero_point;
+        float factor = min[i] == max[i] ? 1.0f : 255.0f / (max[i] - min[i]);
+        if (kIsHalf<In>) factor = std::max(std::numeric_limits<float>::min(), static_cast<float>(Half(factor)));
+        table.quantize[kIsHalf<In>][kQuantizedI8](in + (row + i) * in_stride, out + (row + i) * cols, cols, factor,
+                                                  static_cast<float>(-128 - zero_point),
+                                                  static_cast<float>(127 - zero_point), zero_point);
+      }
     }
   });
 }

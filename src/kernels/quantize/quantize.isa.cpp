@@ -110,20 +110,26 @@ void extremes(const void* in, size_t n, float* min, float* max) noexcept {
     for (size_t set = 0; set < kSets; ++set) take(p + set * kLane, set);
   }
   for (; n >= kLane; n -= kLane, p += kLane) take(p, 0);
-  Real rest[kLane] = {};
-  for (size_t k = 0; k < n; ++k) rest[k] = p[k];
-  take(rest, 0);
+  if (n != 0) {
+    Real rest[kLane] = {};
+    for (size_t k = 0; k < n; ++k) rest[k] = p[k];
+    take(rest, 0);
+  }
   for (size_t set = 1; set < kSets; ++set) {
     low[0] = low[set] < low[0] ? low[set] : low[0];
     high[0] = high[set] > high[0] ? high[set] : high[0];
   }
-  float lowest = 0, highest = 0;
-  for (size_t i = 0; i < kLane; ++i) {
-    lowest = low[0][i] < lowest ? low[0][i] : lowest;
-    highest = high[0][i] > highest ? high[0][i] : highest;
+  float lows[kLane], highs[kLane];
+  store(lows, low[0]);
+  store(highs, high[0]);
+  for (size_t width = kLane / 2; width != 0; width /= 2) {
+    for (size_t i = 0; i < width; ++i) {
+      lows[i] = lows[i + width] < lows[i] ? lows[i + width] : lows[i];
+      highs[i] = highs[i + width] > highs[i] ? highs[i + width] : highs[i];
+    }
   }
-  *min = lowest;
-  *max = highest;
+  *min = lows[0];
+  *max = highs[0];
 }
 
 }  // namespace
