@@ -74,6 +74,7 @@ void write_numbers(OpContext& context, Tensor& out, const std::vector<int64_t>& 
 }
 
 // The last three results are what eager's gradient needs; their sizes are those of eager on a CPU.
+template <bool kForwardOnly>
 void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
                        int64_t mode, bool, const Tensor* per_sample_weights, bool include_last_offset,
                        int64_t padding_idx, Tensor& out, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices) {
@@ -117,13 +118,14 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
   const int64_t listed = is_listed ? b.count : 0;
   context.resize(out, {b.bags, width}, "out0");
   context.resize(offset2bag, {listed}, "out1");
-  context.resize(bag_size, {b.bags}, "out2");
+  const int64_t sized = is_sum && kForwardOnly ? b.offset_count : b.bags;
+  context.resize(bag_size, {sized}, "out2");
   if (is_max) {
     context.resize(max_indices, {b.bags, width}, "out3");
   } else {
-    context.resize(max_indices, {b.bags}, "out3");
+    context.resize(max_indices, {sized}, "out3");
   }
-  std::vector<int64_t> owners(static_cast<size_t>(listed)), sizes(static_cast<size_t>(b.bags)),
+  std::vector<int64_t> owners(static_cast<size_t>(listed)), sizes(static_cast<size_t>(sized)),
       largest(static_cast<size_t>(max_indices.numel()));
   for (int64_t bag = 0; bag < b.bags && listed != 0; ++bag) {
     for (int64_t i = b.begin(bag); i < b.end(bag); ++i) owners[static_cast<size_t>(i)] = bag;
@@ -139,8 +141,8 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
 }  // namespace
 
 void register_embedding_bag(OperatorTable& table) {
-  table.add<embedding_bag_out>("aten::_embedding_bag.out");
-  table.add<embedding_bag_out>("aten::_embedding_bag_forward_only.out");
+  table.add<embedding_bag_out<false>>("aten::_embedding_bag.out");
+  table.add<embedding_bag_out<true>>("aten::_embedding_bag_forward_only.out");
 }
 
 }  // namespace enr::ops

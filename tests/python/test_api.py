@@ -123,7 +123,15 @@ def test_runtime_info():
     info = en.runtime_info()
     assert info["executorch_version"] == en.__et_version__
     assert "aten::clone.out" in info["operators"] and len(info["operators"]) == len(set(info["operators"]))
-    assert info["cpu"] in {"baseline", "x86_avx2", "x86_avxvnni", "x86_avx512", "x86_avx512vnni", "x86_amx", "arm64_dotprod"}
+    assert info["cpu"] in {
+        "baseline",
+        "x86_avx2",
+        "x86_avxvnni",
+        "x86_avx512",
+        "x86_avx512vnni",
+        "x86_amx",
+        "arm64_dotprod",
+    }
     assert {"portable", "optimized", "quantized"} <= set(info["kernel_libs"])
     assert "float32" in info["supported_dtypes"]
     assert info["num_threads"] == en.get_num_threads() >= 1

@@ -48,7 +48,8 @@ class Array:
     dtype: str | None = None
     values: tuple[float, ...] | None = None
     seed: int = 0
-    domain: str = "any"  # "unit": between -1 and 1; "fraction": from 0 to 1; "positive"; "sorted": ascending
+    # "unit": between -1 and 1; "fraction": from 0 to 1; "positive"; "sorted": ascending; "special": infinities and NaN
+    domain: str = "any"
 
     def array(self, dtype: str) -> np.ndarray:
         name = self.dtype or dtype
@@ -67,6 +68,8 @@ class Array:
             numbers = (numbers - 6) / 8
         elif self.domain == "fraction":
             numbers = numbers % 2 if target.kind in "iu" else numbers / 16
+        elif self.domain == "special" and target.kind not in "iu":
+            numbers = np.resize([-np.inf, -3, -0.0, 0, 0.5, 2, np.inf, np.nan], self.shape)
         elif self.domain == "positive":
             numbers = numbers / 2 + 0.5 if target.kind not in "iu" else numbers % 6 + 1
         elif target.kind == "u":
@@ -76,7 +79,9 @@ class Array:
         else:
             numbers = (numbers - 6) / 2
         if target.kind == "c":
-            return np.asarray((numbers + 0.5j * numbers.reshape(-1)[::-1].reshape(numbers.shape)).astype(target))
+            complex_numbers = np.empty(self.shape, target)
+            complex_numbers.real, complex_numbers.imag = numbers, numbers.reshape(-1)[::-1].reshape(self.shape) / 2
+            return complex_numbers
         return np.asarray(numbers.astype(target))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from . import sample_core_calls  # noqa: F401, whose calls others repeat
-from .sample_arguments import CALLS, L, T, add
+from .sample_arguments import CALLS, L, M, T, add
 
 X, Y, V = T(2, 3), T(2, 3, seed=1), T(3, seed=2)
 POSITIVE = T(2, 3, domain="positive")
 FRACTIONS = T(2, 3, domain="fraction")
+SPECIAL = T(8, domain="special")
 
 for name, original in {
     "absolute.out": "abs.out",
@@ -52,25 +53,25 @@ add("_aminmax.out", (X,))
 
 # Elementwise
 add("_add_relu.out", (X, Y, 1), (X, V, 2))
-add("angle.out special_entr.out special_ndtr.out", (X,))
+add("angle.out special_entr.out special_ndtr.out", (X,), (SPECIAL,))
 add("complex.out", (X, Y))
 add("polar.out", (POSITIVE, Y))
-add("logaddexp2.out", (X, Y), (X, V))
+add("logaddexp2.out", (X, Y), (X, V), (T(8, 1, domain="special"), SPECIAL))
 add("special_xlog1py.out", (X, POSITIVE))
 add("isin.Scalar_Tensor_out", (1, X, False, False))
-add("nanmean.out", (X, [1], False, None))
-add("_safe_softmax.out", (X, 1, None))
+add("nanmean.out", (X, [1], False, None), (T(2, 8, domain="special"), [0], False, None))
+add("_safe_softmax.out", (X, 1, None), (T(2, 1, domain="special"), 1, None), (X, 0, None))
 
 # Products
 add("dot.out vdot.out", (T(5), T(5, seed=1)))
 add("mv.out", (X, V))
 add("addmv.out", (T(2), X, V, 2, 3))
-add("addr.out", (X, T(2), V, 1, 2))
+add("addr.out", (X, T(2), V, 1, 2), (T(2, 1), T(2), V, 2, 3))
 add("ger.out outer.out", (T(2), V))
 add("addbmm.out", (T(2, 4), T(3, 2, 5), T(3, 5, 4), 1, 2))
 add("inner.out", (X, Y), (T(2, 2, 3), V))
-add("matmul.out linalg_matmul.out", (X, T(3, 4)), (V, V), (T(2, 2, 3), V), (T(2, 1, 2, 3), T(2, 3, 2)))
-add("linalg_vecdot.out", (X, Y, 1))
+add("matmul.out linalg_matmul.out", (X, T(3, 4)), (V, V), (T(2, 2, 3), V), (T(2, 1, 2, 3), T(2, 3, 2)), (V, T(2, 3, 2)))
+add("linalg_vecdot.out", (X, Y, 1), (T(2, 5, 3), T(5, 1), 1))
 add("_int_mm.out", (T(20, 16), T(16, 8)))
 add("mm.dtype_out", (X, T(3, 4), "float32"))
 add("bmm.dtype_out", (T(2, 3, 4), T(2, 4, 2), "float32"))
@@ -81,43 +82,89 @@ add("conv_tbc.out", (T(5, 2, 3), T(2, 3, 4), T(4), 1))
 add("_convolution.out", (T(1, 2, 5), T(3, 2, 3), T(3), [1], [1], [1], False, [0], 1, False, False, False, False))
 
 # Attention
-Q, K, MASK = T(1, 2, 3, 4), T(1, 2, 5, 4, seed=1), T(3, 5, seed=2)
+Q, K, K3, MASK = T(1, 2, 3, 4), T(1, 2, 5, 4, seed=1), T(1, 2, 3, 4, seed=1), T(3, 5, seed=2)
 add(
     "scaled_dot_product_attention.out",
     (Q, K, K, None, 0.0, False, None, False),
     (Q, K, K, MASK, 0.0, False, 0.5, False),
+    (Q, Q, K3, None, 0.0, True, 0.3, False),
+    (Q, K, K, M([[True, False, True, True, False], [False] * 5, [True] * 5]), 0.0, False, None, False),
+    (T(1, 4, 3, 4), K, K, None, 0.0, False, None, True),
+    (T(2, 1, 3, 4), T(2, 5, 4), T(1, 2, 5, 4), None, 0.0, False, None, False),
+    (T(3, 4), T(5, 4, seed=1), T(5, 2, seed=1), T(1, 5), 0.0, False, None, False),
 )
-add("_scaled_dot_product_attention_math.out", (Q, K, K, None, 0.0, False, None, None, False))
-add("_scaled_dot_product_flash_attention_for_cpu.out", (Q, K, K, 0.0, False, None, None))
+add(
+    "_scaled_dot_product_attention_math.out",
+    (Q, K, K, None, 0.0, False, None, None, False),
+    (Q, K, K, MASK, 0.0, False, None, None, False),
+)
+add(
+    "_scaled_dot_product_flash_attention_for_cpu.out",
+    (Q, K, K, 0.0, False, None, None),
+    (Q, K, K, 0.0, False, MASK, None),
+)
 
 # Norms, pools and resizing
 STATISTICS = T(3, domain="positive")
 add("_batch_norm_with_update.out _batch_norm_no_update.out", (T(2, 3, 4), V, V, V, STATISTICS, 0.1, 1e-5))
 add("avg_pool1d.out", (T(1, 2, 6), [3], [2], [1], False, True))
-add("avg_pool3d.out", (T(1, 2, 3, 4, 4), [2, 2, 2], [1, 2, 2], [0, 1, 1], False, True, None))
+VOLUME = T(1, 2, 3, 4, 4)
+add(
+    "avg_pool3d.out",
+    (VOLUME, [2, 2, 2], [1, 2, 2], [0, 1, 1], False, True, None),
+    (VOLUME, [2, 2, 3], [2, 2, 1], [1, 0, 1], True, False, None),
+    (VOLUME, [2, 2, 3], [2, 2, 1], [1, 0, 1], True, True, 5),
+)
 add("adaptive_avg_pool1d.out", (T(2, 7), [3]))
 add("_adaptive_avg_pool3d.out adaptive_avg_pool3d.out adaptive_max_pool3d.out", (T(1, 2, 3, 4, 5), [2, 2, 3]))
-add("max_pool3d_with_indices.out", (T(1, 2, 3, 4, 4), [2, 2, 2], [1, 2, 2], [0, 1, 1], [1, 1, 1], False))
+add(
+    "max_pool3d_with_indices.out",
+    (VOLUME, [2, 2, 2], [1, 2, 2], [0, 1, 1], [1, 1, 1], False),
+    (VOLUME, [2, 2, 2], [2, 2, 1], [1, 0, 1], [1, 2, 2], True),
+)
 for name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"):
     dims = 2 if name.endswith("2d") else int(name[-2])
-    CALLS[f"aten::{name}.out"] = [(T(1, 2, *(3, 4, 5)[:dims]), [5, 3, 7][:dims], False, *[None] * dims)]
-add("_upsample_bicubic2d_aa.out", (T(1, 2, 6, 7), [3, 5], False, None, None))
+    grid, sizes = T(1, 2, *(3, 4, 5)[:dims]), [5, 3, 7][:dims]
+    CALLS[f"aten::{name}.out"] = [(grid, sizes, corners, *[None] * dims) for corners in (False, True)]
+CALLS["aten::upsample_bilinear2d.out"].append((T(1, 2, 3, 4), [6, 8], False, 2.1, 2.0))
+add("_upsample_bicubic2d_aa.out", *[(T(1, 2, 6, 7), [3, 9], corners, None, None) for corners in (False, True)])
 for kind in ("upsample_nearest", "_upsample_nearest_exact"):
     for dims in (1, 2, 3):
         add(f"{kind}{dims}d.out", (T(1, 2, *(3, 4, 5)[:dims]), [5, 3, 7][:dims], *[None] * dims))
 
 # Losses
-add("mse_loss.out soft_margin_loss.out", (X, Y, 1), (X, Y, 0))
-add("smooth_l1_loss.out huber_loss.out", (X, Y, 1, 0.5), (X, Y, 0, 1.0))
-add("binary_cross_entropy.out", (FRACTIONS, FRACTIONS, None, 1))
-add("binary_cross_entropy_with_logits.out", (X, FRACTIONS, V, None, 1), (X, FRACTIONS, None, None, 0))
-add("nll_loss.out nll_loss_forward.output", (X, L([2, 0]), STATISTICS, 1, -100))
-add("nll_loss2d.out nll_loss2d_forward.output", (T(1, 3, 2, 2), L([[[0, 2], [1, 1]]]), None, 1, -100))
+REDUCTIONS = (1, 0, 2)  # mean, none, sum
+add("mse_loss.out soft_margin_loss.out", *[(X, Y, reduction) for reduction in REDUCTIONS])
+add("smooth_l1_loss.out huber_loss.out", (X, Y, 1, 0.5), (X, Y, 0, 1.0), (X, Y, 2, 0.7))
+add(
+    "binary_cross_entropy.out",
+    (FRACTIONS, FRACTIONS, None, 1),
+    *[(FRACTIONS, T(2, 3, seed=1, domain="fraction"), V, reduction) for reduction in REDUCTIONS],
+)
+add(
+    "binary_cross_entropy_with_logits.out",
+    (X, FRACTIONS, V, None, 1),
+    (X, FRACTIONS, None, None, 0),
+    *[(X, FRACTIONS, V, STATISTICS, reduction) for reduction in REDUCTIONS],
+)
+add(
+    "nll_loss.out nll_loss_forward.output",
+    *[(T(4, 3), L([2, 0, -100, 1]), STATISTICS, reduction, -100) for reduction in REDUCTIONS],
+)
+add(
+    "nll_loss2d.out nll_loss2d_forward.output",
+    *[(T(1, 3, 2, 2), L([[[0, 2], [1, 1]]]), None, reduction, 1) for reduction in REDUCTIONS],
+)
 
 # Indices and embeddings
-add("nonzero_static.out", (X, 7, -1))
-BAG = (T(5, 4), L([1, 2, 4, 2, 0]), L([0, 3]), False, 0, False, None, False, -1)
-add("_embedding_bag.out _embedding_bag_forward_only.out", BAG)
+add("nonzero_static.out", (X, 7, -1), (X, 2, -1))
+ROWS = L([1, 2, 4, 2, 0])
+BAGS = [
+    (T(5, 4), ROWS, L([0, 3, 3, *[5] * last]), False, mode, False, None, last, padding)
+    for mode in (0, 1, 2) for padding in (-1, 2) for last in (False, True)
+]  # fmt: skip
+WEIGHTED = (T(5, 4), ROWS, L([0, 3]), False, 0, False, T(5, seed=1), False, -1)
+add("_embedding_bag.out _embedding_bag_forward_only.out", *BAGS, WEIGHTED)
 
 # Creation and chance
 add("range.out", (1, 5, 2))

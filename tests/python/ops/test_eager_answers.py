@@ -22,6 +22,9 @@ ELSEWHERE = ("aten::sym_", "aten::_local", "executorch_prim", "quantized_decompo
 # Mixtures that eager lets pass because its definition goes through other operators, to no use.
 UNMIXED = qualified("_scaled_dot_product_attention_math.out")
 
+# Operators whose arguments speak of memory.
+OF_MEMORY_ORDER = qualified("as_strided_copy.out as_strided_scatter.out")
+
 # Where eager checks nothing, or gives other shapes, dtypes and numbers than elsewhere, if there are no elements.
 ODD_WITHOUT_ELEMENTS = qualified(
     "_batch_norm_no_update.out _native_batch_norm_legit.out _native_batch_norm_legit_no_training.out "
@@ -34,11 +37,13 @@ ODD_WITHOUT_ELEMENTS = qualified(
 TOLERANCE = {"float16": 2, "bfloat16": 2, "float32": 16, "float64": 16, "complex64": 16, "complex128": 64}
 
 
-def slots_of(program: ProgramBuilder, call: Sequence[Any], dtype: str, inputs: list[np.ndarray]) -> list[Any]:
+def slots_of(
+    program: ProgramBuilder, call: Sequence[Any], dtype: str, inputs: list[np.ndarray], reversed_dims: bool
+) -> list[Any]:
     def slot(arg: Any) -> Any:
         if isinstance(arg, Array):
             inputs.append(arg.array(dtype))
-            return program.input(inputs[-1].dtype, arg.shape)
+            return program.input(inputs[-1].dtype, arg.shape, dim_order=dim_order(arg.shape, reversed_dims))
         if isinstance(arg, OptionalTensors):
             return OptionalTensors([slot(item) for item in arg.items])
         if isinstance(arg, list):
@@ -50,15 +55,21 @@ def slots_of(program: ProgramBuilder, call: Sequence[Any], dtype: str, inputs: l
     return [slot(arg) for arg in call]
 
 
-def run(operator: str, call: Sequence[Any], dtype: str, outs: Sequence[Answer]) -> list[np.ndarray]:
+def dim_order(shape: Sequence[int], reversed_dims: bool) -> tuple[int, ...]:
+    return tuple(reversed(range(len(shape)))) if reversed_dims else tuple(range(len(shape)))
+
+
+def run(
+    operator: str, call: Sequence[Any], dtype: str, outs: Sequence[Answer], reversed_dims: bool = False
+) -> list[np.ndarray]:
     program = ProgramBuilder()
     inputs: list[np.ndarray] = []
-    slots = slots_of(program, call, dtype, inputs)
+    slots = slots_of(program, call, dtype, inputs, reversed_dims)
     if operator in IN_PLACE:
         program.call(operator, *slots, slots[0])
         program.output(slots[0])
     else:
-        results = [program.tensor(name, shape) for name, shape, _ in outs]
+        results = [program.tensor(name, shape, dim_order=dim_order(shape, reversed_dims)) for name, shape, _ in outs]
         if operator in COMPARED_OUTS:
             results.append(program.tensor(dtype, (0,)))
         if any(part in operator for part in ("split", "unbind")):
@@ -102,6 +113,19 @@ def test_answers_are_those_of_eager(operator: str) -> None:
             except (en.ExecuTorchError, AssertionError) as error:
                 text = " ".join(line.strip() for line in str(error).strip().splitlines())
                 failures.append(f"{dtype}, call {number}: {text}")
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("operator", sorted(set(CALLS) - set(OF_MEMORY_ORDER)))
+def test_answers_do_not_depend_on_how_tensors_lie_in_memory(operator: str) -> None:
+    failures = []
+    for dtype in ("uint8", "int64", "float16", "float32", "float64", "complex64"):
+        for number, (call, outs) in enumerate(accepted(operator, dtype)):
+            try:
+                for got, answer in zip(run(operator, call, dtype, outs, reversed_dims=True), outs, strict=True):
+                    compare(got, answer, operator in RANDOM)
+            except (en.ExecuTorchError, AssertionError) as error:
+                failures.append(f"{dtype}, call {number}: {' '.join(str(error).split())}")
     assert not failures, "\n".join(failures)
 
 
