@@ -33,6 +33,8 @@ void remove_dead_nodes(Graph& graph);
 
 // Transposes that move dims of size 1 only, and slices of everything, become reshapes.
 void simplify_movement(Graph& graph);
+// Inputs of the graph that are quantised, then turned from planes to pixels, are read once.
+void quantize_in_transposes(Graph& graph);
 // Additions of equal shapes move into the convolution or fully connected node that computes an operand.
 void fuse_residuals(Graph& graph);
 

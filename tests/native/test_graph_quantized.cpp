@@ -235,6 +235,16 @@ TEST_CASE("graph quantised: movement, pools and functions of one value") {
   }
 }
 
+TEST_CASE("graph quantised: inputs from planes to pixels") {
+  for (const DType dtype : {DType::kInt8, DType::kUInt8}) {
+    for (const Shape& shape : {Shape{2, 3, 5, 7}, Shape{1, 3, 150, 160}, Shape{1, 40, 3, 5}}) {
+      Both b(dtype);
+      const Pair in = b.input(shape, 0.05f, 3);
+      b.check(b.same(Op::kTranspose, in, TransposeAttributes{{0, 2, 3, 1}}));
+    }
+  }
+}
+
 TEST_CASE("graph quantised: a float convolution with an integer bias") {
   Both b;
   const Pair in = b.input({1, 5, 5, 4}, 0.02f, 0);

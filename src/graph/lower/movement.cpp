@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "graph/lower/quantized.h"
 #include "graph/lowering.h"
 #include "kernels/qelementwise/qelementwise.h"
+#include "kernels/transpose/layout.h"
 #include "kernels/transpose/pad.h"
 #include "kernels/transpose/strided_copy.h"
 
@@ -41,6 +44,50 @@ MoveStep& add_move(Lowering& lowering, const Node& node, ValueId in, std::string
   step.out_strides = byte_strides(lowering, step.out);
   step.sizes = lowering.shape(step.out);
   return step;
+}
+
+// From planes of floats to pixels of bytes, in blocks that stay in cache in between.
+template <class T>
+struct QuantizedTranspose : Step {
+  uint32_t in = 0, out = 0;
+  size_t batch = 0, channels = 0, pixels = 0, out_stride = 0;
+  kernels::Quantization parameters;
+
+  void run(const Frame& frame) const noexcept override {
+    constexpr size_t kGrain = 16 * 1024;  // pixels that pay for a thread
+    for (size_t image = 0; image < batch; ++image) {
+      const float* planes = frame.in<float>(in) + image * channels * pixels;
+      T* to = frame.out<T>(out) + image * pixels * out_stride;
+      parallel_ranges(pixels, kGrain, [&](size_t begin, size_t end) {
+        const size_t block = kBlockBytes / channels / 64 * 64;
+        alignas(64) T bytes[kBlockBytes];
+        for (size_t pixel = begin; pixel < end; pixel += block) {
+          const size_t count = std::min(block, end - pixel);
+          for (size_t channel = 0; channel < channels; ++channel) {
+            kernels::quantize_by(planes + channel * pixels + pixel, bytes + channel * block, count,
+                                 1.0f / parameters.scale, parameters.zero_point, std::numeric_limits<T>::min(),
+                                 std::numeric_limits<T>::max());
+          }
+          kernels::transpose_2d(to + pixel * out_stride, out_stride, 0, bytes, block, 0, 1, channels, count, 1);
+        }
+      });
+    }
+  }
+
+  static constexpr size_t kBlockBytes = 8 * 1024;
+};
+
+template <class T>
+void add_quantized_transpose(Lowering& lowering, const Node& node) {
+  auto& step = lowering.add<QuantizedTranspose<T>>(node, "quantize, transpose");
+  step.in = node.inputs[0];
+  step.out = node.outputs[0];
+  const Shape& shape = lowering.shape(step.in);
+  step.batch = static_cast<size_t>(shape[0]);
+  step.channels = static_cast<size_t>(shape[1]);
+  step.pixels = static_cast<size_t>(shape[2] * shape[3]);
+  step.out_stride = lowering.row_stride(step.out);
+  step.parameters = parameters_of(lowering.value(step.out));
 }
 
 struct PadStep : Step {
@@ -92,6 +139,10 @@ void add_requantized_part(Lowering& lowering, const Node& node, ValueId in, size
 
 void lower_movement(Lowering& lowering, const Node& node) {
   const ValueId in = node.inputs[0];
+  if (node.op == Op::kTranspose && lowering.value(in).dtype != lowering.value(node.outputs[0]).dtype) {
+    if (lowering.value(node.outputs[0]).dtype == DType::kUInt8) return add_quantized_transpose<uint8_t>(lowering, node);
+    return add_quantized_transpose<int8_t>(lowering, node);
+  }
   if (node.op == Op::kTranspose) {
     auto& step = add_move(lowering, node, in, "transpose");
     const auto strides = step.in_strides;

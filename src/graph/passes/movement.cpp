@@ -80,6 +80,28 @@ void merge_padding(Graph& graph) {
   remove_dead_nodes(graph);
 }
 
+void quantize_in_transposes(Graph& graph) {
+  const auto writers = find_writers(graph);
+  const auto readers = find_readers(graph);
+  for (Node& node : graph.nodes) {
+    const ValueId in = node.inputs[0];
+    if (node.op != Op::kTranspose || !node.post.is_empty() || writers[in] == kNoValue) continue;
+    const Node& writer = graph.nodes[writers[in]];
+    const Value &quantized = graph.values[in], &out = graph.values[node.outputs[0]];
+    const bool to_pixels = node.as<TransposeAttributes>().permutation == Shape{0, 2, 3, 1};
+    if (!to_pixels || writer.op != Op::kConvert || !writer.post.is_empty() || readers[in].size() != 1 ||
+        quantized.is_external() || quantized.quantization.kind != Quantization::Kind::kPerTensor ||
+        dtype_size(quantized.dtype) != 1 || !same_quantization(quantized, out)) {
+      continue;
+    }
+    const Value& real = graph.values[writer.inputs[0]];
+    constexpr int64_t kMaxPlanes = 16;  // each adds to a block that is to stay in cache
+    const bool is_image = real.dtype == DType::kFloat32 && real.is_input && real.shape.numel() != 0;
+    if (is_image && real.shape[1] <= kMaxPlanes) node.inputs[0] = writer.inputs[0];
+  }
+  remove_dead_nodes(graph);
+}
+
 void simplify_movement(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (!node.post.is_empty()) continue;
