@@ -263,11 +263,28 @@ void flash_attention_out(OpContext& context, const Tensor& query, const Tensor& 
   attend(context, arguments, geometry, out, nullptr, &log_sums);
 }
 
+// What eager multiplies where the dtypes are mixed: float32.
+Tensor as_float(OpContext& context, const Tensor& tensor) {
+  if (tensor.dtype == DType::kFloat32) return tensor;
+  Tensor converted = scratch_tensor(context, DType::kFloat32, tensor.sizes());
+  copy_elements(context, tensor, converted);
+  return converted;
+}
+
+// Takes any real dtype but float64 along with floating ones; the result has the query's.
 void math_attention_out(OpContext& context, const Tensor& query, const Tensor& key, const Tensor& value,
                         const Tensor* mask, double dropout, bool is_causal, const Tensor* dropout_mask,
                         std::optional<double> scale, bool enable_gqa, Tensor& out, Tensor& weights) {
   if (dropout_mask != nullptr) fail_execution("dropout_mask: expected None outside training");
-  const Arguments arguments{query, key, value, mask, is_causal, scale, enable_gqa};
+  const auto is_single = [](const Tensor& tensor) {
+    return is_floating(tensor.dtype) && tensor.dtype != DType::kFloat64;
+  };
+  const bool is_mixed = key.dtype != query.dtype && value.dtype == key.dtype && is_single(key) &&
+                        (is_single(query) || is_integral_or_bool(query.dtype));
+  const Tensor q = is_mixed ? as_float(context, query) : query;
+  const Tensor k = is_mixed ? as_float(context, key) : key;
+  const Tensor v = is_mixed ? as_float(context, value) : value;
+  const Arguments arguments{q, k, v, mask, is_causal, scale, enable_gqa};
   const Geometry geometry(arguments, dropout);
   require_same_dtype(out, query.dtype, "out0");
   require_same_dtype(weights, query.dtype, "out1");

@@ -19,9 +19,6 @@ from .sample_calls import CALLS, COMPARED_OUTS, IN_PLACE, RANDOM
 # Operators of ExecuTorch itself, which eager has no equal of: tested in files of their own.
 ELSEWHERE = ("aten::sym_", "aten::_local", "executorch_prim", "quantized_decomposed", "llama", "torchao", "preprocess")
 
-# Mixtures that eager lets pass because its definition goes through other operators, to no use.
-UNMIXED = qualified("_scaled_dot_product_attention_math.out")
-
 # Operators whose arguments speak of memory.
 OF_MEMORY_ORDER = qualified("as_strided_copy.out as_strided_scatter.out")
 
@@ -129,7 +126,7 @@ def test_answers_do_not_depend_on_how_tensors_lie_in_memory(operator: str) -> No
     assert not failures, "\n".join(failures)
 
 
-@pytest.mark.parametrize("operator", sorted(set(mixtures()) - set(UNMIXED)))
+@pytest.mark.parametrize("operator", sorted(mixtures()))
 def test_mixtures_of_dtypes_are_taken_as_in_eager(operator: str) -> None:
     failures = []
     shapes = [shape for _, shape, _ in next(outs[0] for outs in answers()[operator].values() if outs[0] is not None)]
