@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import executorch_numpy_runtime as en
 
-from .single_call import FLOATS, INTEGERS, In, assert_sum_close, call_one, dim_orders, small_array, wide
+from .single_call import FLOATS, INTEGERS, In, Out, assert_sum_close, call, call_one, dim_orders, small_array, wide
 
 DTYPES = [*FLOATS, *INTEGERS]
 F32 = np.dtype(np.float32)
@@ -97,3 +97,32 @@ def test_refused_products(operator, shapes, message):
 def test_mixed_dtypes_are_refused_as_eager_does():
     with pytest.raises(en.ExecutionError, match="mat2: expected float32, got float64"):
         call_one("aten::mm.out", np.ones((2, 2), F32), np.ones((2, 2)), dtype=F32, shape=(2, 2))
+
+
+def test_unsigned_by_signed_bytes():
+    random = np.random.default_rng(0)
+    a = random.integers(0, 256, (20, 16)).astype(np.uint8)
+    b = random.integers(-128, 128, (16, 8)).astype(np.int8)
+    got = call_one("aten::_int_mm.out", a, b, dtype=np.dtype(np.int32), shape=(20, 8))
+    np.testing.assert_array_equal(got, a.astype(np.int32) @ b.astype(np.int32))
+
+
+def test_outer_products_of_mixed_dtypes():
+    self = np.array([[1], [2]], np.int8)
+    a, b = np.array([3, 300], np.int16), np.array([0.5, -1, 2], np.float32)
+    got = call_one("aten::addr.out", self, a, b, 2, 3, dtype=F32, shape=(2, 3))
+    np.testing.assert_array_equal(got, 2 * self + 3 * np.outer(a, b))
+
+
+def test_attention_of_whole_queries_is_cut_off():
+    random = np.random.default_rng(1)
+    q = random.integers(-3, 4, (1, 3, 4)).astype(np.int32)
+    k, v = (random.uniform(-9, 9, (1, 5, 4)).astype(np.float32) for _ in range(2))
+    scores = q @ k.swapaxes(1, 2) / 2
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    outs = [Out(q.dtype, (1, 3, 4)), Out(q.dtype, (1, 3, 5))]
+    name = "aten::_scaled_dot_product_attention_math.out"
+    got, kept = call(name, q, k, v, None, 0.0, False, None, None, False, outs=outs)
+    np.testing.assert_array_equal(got, np.trunc(weights @ v))
+    np.testing.assert_array_equal(kept, np.trunc(weights))
