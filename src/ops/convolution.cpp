@@ -152,8 +152,8 @@ class Filters {
  private:
   std::string key() const {
     const std::string format = conv_ ? concat(static_cast<int>(conv_->weights_format())) : std::string();
-    return concat("convolution ", static_cast<int>(route_), " ", format, " ", args_.kernel, args_.groups, " ",
-                  args_.output_channels, " ", static_cast<const void*>(bias_ == nullptr ? nullptr : bias_->data), " ",
+    return concat("convolution ", static_cast<int>(route_), " ", format, " ", args_.groups, " ", weight_.sizes(), " ",
+                  weight_.dim_order(), " ", static_cast<const void*>(bias_ == nullptr ? nullptr : bias_->data), " ",
                   dtype_name(weight_.dtype));
   }
 

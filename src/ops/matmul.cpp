@@ -79,8 +79,8 @@ void multiply_f64(OpContext& context, const Product& p, Tensor& out) {
 }
 
 std::shared_ptr<const AlignedBuffer> packed_weights(OpContext& context, const Product& p) {
-  const std::string packing =
-      concat("gemm ", p.b_transposed ? "nk " : "kn ", p.n, "x", p.k, " ", dtype_name(p.b->dtype));
+  const std::string packing = concat("gemm ", p.b_transposed ? "nk " : "kn ", p.n, "x", p.k, " ", p.b->dim_order(), " ",
+                                     dtype_name(p.b->dtype));
   return context.weights().get(p.b->data, packing, [&] {
     AlignedBuffer packed(kernels::gemm_packed_bytes(p.n, p.k));
     const auto layout = p.b_transposed ? kernels::WeightLayout::kOutputMajor : kernels::WeightLayout::kInputMajor;

@@ -306,3 +306,14 @@ def test_dynamic_rows_at_their_bounds(bound: int) -> None:
         np.testing.assert_allclose(method([x])[0], x @ weight.T, rtol=1e-5, atol=1e-6)
     with pytest.raises(en.ExecutionError, match=f"input 0: .*dim 0: .*at most {bound}|input 0"):
         method([np.ones((bound + 1, 3), np.float32)])
+
+
+def test_scalars_do_not_take_several_results() -> None:
+    g = PayloadBuilder()
+    g.node("Clamp", input=g.input((5,)), output=g.output((5,)), output_min=0.0)
+    p = ProgramBuilder()
+    x, y = p.input(np.float32, (5,)), p.tensor(np.float32, ())
+    p.delegate_call("XnnpackBackend", g.build(), [x], [y])
+    p.output(y)
+    with pytest.raises(en.ExecutionError, match=r"output: the result has shape \[5\], expected a scalar"):
+        en.Runtime.get().load_program(p.build()).load_method("forward")([np.ones(5, np.float32)])

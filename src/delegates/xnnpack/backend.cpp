@@ -39,10 +39,10 @@ Shape memory_shape(const Tensor& tensor, const graph::Value& value) {
 }
 
 void resize_output(Tensor& tensor, const Shape& shape, OpContext& context) {
-  if (tensor.rank == 0) return;
   std::array<int64_t, enr::kMaxRank> sizes{};
   for (size_t i = 0; i < tensor.rank; ++i) sizes[tensor.dim_order()[i]] = shape[i];
-  if (!std::equal(tensor.sizes().begin(), tensor.sizes().end(), sizes.begin())) {
+  if (tensor.rank == 0 && shape[0] != 1) fail_execution("output: the result has shape ", shape, ", expected a scalar");
+  if (tensor.data == nullptr || !std::equal(tensor.sizes().begin(), tensor.sizes().end(), sizes.begin())) {
     context.resize(tensor, Sizes(sizes.data(), tensor.rank), "output");
   }
 }

@@ -6,6 +6,7 @@
 #include "graph/lower/pointwise.h"
 #include "graph/lowering.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/winograd.h"
 #include "kernels/depthwise/depthwise.h"
 
 namespace enr::graph {
@@ -97,8 +98,9 @@ const char* format_name(kernels::ConvWeights format) {
 void lower_conv(Lowering& lowering, const Node& node) {
   const kernels::ConvShape s = conv_shape(lowering, node);
   const Filter filter = find_filter(lowering, node);
-  kernels::ConvWeights format;
-  {
+  auto format = kernels::ConvWeights::kGemm;
+  // The same filter may be used with other strides as well.
+  if (kernels::fits_winograd(s)) {
     const std::lock_guard<std::mutex> lock(lowering.context.mutex);
     format = lowering.context.conv_formats
                  .try_emplace(filter.weights, kernels::choose_conv_weights(s, weights_place(lowering.graph)))
