@@ -85,26 +85,62 @@ def to_array(value: Any, code: int, method: str, index: int) -> np.ndarray[Any, 
     return _convert_exactly(array, expected, method, index, code)
 
 
+def _bfloat16_bits(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bits of float32 values rounded to bfloat16, half to even."""
+    bits = values.view(np.uint32)
+    rounded: np.ndarray[Any, Any] = ((bits + (((bits >> 16) & 1) + np.uint32(0x7FFF))) >> 16).astype(np.uint16)
+    rounded[np.isnan(values)] = 0x7FC0
+    return rounded
+
+
+def _to_dtype(array: np.ndarray[Any, Any], expected: np.dtype[Any], code: int) -> np.ndarray[Any, Any]:
+    bits = bits_dtype(code)
+    if bits is None or expected != bits:
+        return array.astype(expected)
+    if dtype_label(code) != "bfloat16":
+        raise TypeError("numbers need the package ml_dtypes, without it pass raw bits")
+    return _bfloat16_bits(array.astype(np.float32))
+
+
 def _convert_exactly(
     array: np.ndarray[Any, Any], expected: np.dtype[Any], method: str, index: int, code: int
 ) -> np.ndarray[Any, Any]:
     """Python numbers as elements of ``expected``; refuses what would change them (floats may round)."""
+    to_float = expected.kind == "f" or bits_dtype(code) is not None
     try:
         if array.dtype == object:
             array = np.array(array.tolist())
+            if to_float and all(type(item) in (bool, int, float) for item in array.ravel()):  # integers beyond 64 bits
+                array = array.astype(np.float64)
             if array.dtype == object:
-                raise TypeError("its elements are not numbers")
+                raise TypeError("its elements are no numbers, or too large")
+        if array.dtype.kind == "c" and expected.kind != "c":
+            raise TypeError("its elements are complex")
         with np.errstate(all="ignore"):
-            result = array.astype(expected)
-            back = result.astype(array.dtype)
+            result = _to_dtype(array, expected, code)
     except (TypeError, ValueError, OverflowError) as error:
         raise _refuse(method, index, code, f"the values do not convert: {error}") from error
-    to_float = expected.kind == "f" or bits_dtype(code) is not None
-    exact = (to_float and array.dtype.kind in "fiub") or bool(np.array_equal(back, array))
-    if not exact or ((array.dtype.kind == "b") != (expected.kind == "b") and array.size and array.dtype.kind != "b"):
+    if not _is_exact(array, result, to_float, code):
+        raise _refuse(method, index, code, f"values of {array.dtype} would change")
+    if (array.dtype.kind == "b") != (expected.kind == "b") and array.size and array.dtype.kind != "b":
         raise _refuse(method, index, code, f"values of {array.dtype} would change")
     bits = bits_dtype(code)
     return result.view(bits) if bits is not None and result.dtype != bits else result
+
+
+def _is_exact(array: np.ndarray[Any, Any], result: np.ndarray[Any, Any], to_float: bool, code: int) -> bool:
+    """Whether the result stands for the same numbers; floats may round, but not become infinite."""
+    with np.errstate(all="ignore"):
+        if to_float:
+            if array.dtype.kind not in "fiub":
+                return False
+            wide = array.astype(np.float64)
+            if bits_dtype(code) == result.dtype:  # bfloat16 as bits
+                result = (result.astype(np.uint32) << 16).view(np.float32)
+            return not np.any(np.isinf(result.astype(np.float64)) & np.isfinite(wide))
+        same = bool(np.array_equal(result.astype(array.dtype), array))
+        # Integers of as many bits come back the same although their sign is lost.
+        return same and (array.dtype.kind not in "iu" or bool(np.array_equal(result < 0, array < 0)))
 
 
 def to_number(value: Any, method: str, index: int) -> bool | int | float:

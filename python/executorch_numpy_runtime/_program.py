@@ -25,7 +25,7 @@ class Verification(enum.Enum):
 def _core_source(source: Source) -> str | bytes:
     """A path as str, or a whole file as bytes."""
     if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
+        return os.fsdecode(source)
     if isinstance(source, bytes):
         return source
     if isinstance(source, (bytearray, memoryview)):
@@ -163,7 +163,11 @@ class Program:
         return self._core_program.metadata(name)
 
     def seed(self, value: int) -> None:
-        """Seed the generator that ``rand``, ``randn`` and ``native_dropout`` draw from (0 at load)."""
+        """Seed what ``rand``, ``randn`` and ``native_dropout`` draw from (0 at load).
+
+        Every method of the program has a stream of its own, so that methods may run in parallel; a method's stream
+        depends on the seed and on how many methods were loaded before it.
+        """
         self._core_program.seed(value)
 
     @property

@@ -116,13 +116,48 @@ def test_integers_convert_only_where_every_value_fits(load):
             method([value])
 
 
+@pytest.mark.parametrize(("dtype", "value"), [
+    (np.int64, 2**63), (np.int64, 2**64 - 1), (np.uint64, -1), (np.uint64, 2**64), (np.int64, 2.0**63),
+    (np.float16, 1e10), (np.float16, 65520), (np.float32, 1e300), (np.float32, 10**400), (15, 1e39),
+    (np.float32, 1j), (np.float64, 1 + 0j),
+], ids=str)  # fmt: skip
+def test_numbers_outside_of_the_dtype_are_refused(load, dtype, value):
+    with pytest.raises(ExecutionError, match=r"input 0: .*(would change|do not convert)"):
+        load(clone(dtype, (1,)))([[value]])
+
+
+@pytest.mark.parametrize(("dtype", "value"), [
+    (np.uint64, 2**64 - 1), (np.int64, -(2**63)), (np.float16, 65504), (np.float32, 10**30), (np.float32, -np.inf),
+], ids=str)  # fmt: skip
+def test_numbers_at_the_ends_of_the_dtype_are_taken(load, dtype, value):
+    (got,) = load(clone(dtype, (1,)))([[value]])
+    assert got.dtype == dtype and got[0] == np.asarray(value).astype(dtype)
+
+
+def test_the_list_of_inputs_may_change_during_the_call(load):
+    p = ProgramBuilder()
+    x, y = p.input(np.float32, (50_000,)), p.input(np.float32, (1,))
+    p.output(p.call("aten::neg.out", x, out=p.tensor(np.float32, (50_000,))), y)
+    method = load(p)
+
+    class Emptying:
+        def __array__(self, dtype=None, copy=None):
+            inputs[0] = None
+            self.others = [np.zeros(50_000, np.float32) for _ in range(3)]
+            return np.ones(1, np.float32)
+
+    inputs = [np.full(50_000, 7, np.float32), Emptying()]
+    np.testing.assert_array_equal(method(inputs)[0], np.full(50_000, -7, np.float32))
+
+
 def test_the_number_of_inputs_is_checked(load):
     method = load(clone(np.float32, (3,)))
     for inputs in ([], [np.zeros(3, np.float32)] * 2):
         with pytest.raises(ExecutionError, match=f"forward: expected 1 inputs, got {len(inputs)}"):
             method(inputs)
-    with pytest.raises(TypeError, match="sequence"):
-        method(3)
+    for inputs in (3, None):
+        with pytest.raises(TypeError, match="expected a sequence of arrays"):
+            method(inputs)
 
 
 def test_earlier_inputs_are_never_used_again(load):
@@ -176,6 +211,9 @@ def test_other_inputs_must_have_the_traced_value(load):
         (2, 2.6, "input 2: the program was exported for a float 2.5 only"),
         (3, False, "input 3: the program was exported for a bool True only, got False"),
         (4, 1, "input 4: the program was exported for None only, got the int 1"),
+        (1, 2**70, "input 1: the program was exported for an int 3 only, got the float 1.18059e+21"),
+        (2, -(10**400), "input 2: the program was exported for a float 2.5 only, got the float -inf"),
+        (1, "\ud800", "input 1: the program was exported for an int 3 only, got the string"),
         (1, "3", "input 1: the program was exported for an int 3 only, got the string '3'"),
         (1, x, "input 1: expected a number or None, got ndarray"),
     ]:
@@ -228,6 +266,8 @@ def test_bfloat16_is_raw_bits_without_ml_dtypes(load, monkeypatch):
         (got,) = load(clone(15, (2,)))([bits])
         assert got.dtype == np.uint16
         np.testing.assert_array_equal(got, bits)
+        (got,) = load(clone(15, (5,)))([[1, -2.0, 1.00390625, 1.01171875, np.nan]])
+        np.testing.assert_array_equal(got, np.array([0x3F80, 0xC000, 0x3F80, 0x3F82, 0x7FC0], np.uint16))
         assert en.runtime_info()["bfloat16"] == "uint16-passthrough"
     finally:
         _dtypes.numpy_dtype.cache_clear()
