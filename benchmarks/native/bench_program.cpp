@@ -137,9 +137,9 @@ void bench(const Options& options) {
   const auto method = program->load_method(options.method.empty() ? program->method_names().front() : options.method);
   const double load_ms = milliseconds_since(start);
   const Inputs inputs(method->spec());
-  const auto call = [&] {
+  const auto call = [&](TraceSink* trace = nullptr) {
     const auto begin = Clock::now();
-    method->run(inputs.inputs, [](std::span<const Value* const>) {});
+    method->run(inputs.inputs, [](std::span<const Value* const>) {}, {}, trace);
     return milliseconds_since(begin);
   };
   const double first_ms = call();
@@ -157,12 +157,10 @@ void bench(const Options& options) {
       static_cast<double>(memory.packed_bytes) * 1e-6, static_cast<double>(memory.workspace_bytes) * 1e-6);
   if (!options.profile) return;
   Profile profile;
-  method->set_trace(&profile);
   for (int i = 0; i < 20; ++i) {
     profile.next = 0;
-    call();
+    call(&profile);
   }
-  method->set_trace(nullptr);
   profile.print();
 }
 

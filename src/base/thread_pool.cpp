@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -48,7 +49,11 @@ class Pool {
  public:
   explicit Pool(size_t workers) : slices_(workers + 1) {
     workers_.reserve(workers);
-    for (size_t i = 0; i < workers; ++i) workers_.emplace_back([this, i] { work(i + 1); });
+    // Where the system gives no more threads, those there are do all the work.
+    try {
+      for (size_t i = 0; i < workers; ++i) workers_.emplace_back([this, i] { work(i + 1); });
+    } catch (const std::system_error&) {
+    }
   }
 
   ~Pool() {
@@ -83,7 +88,8 @@ class Pool {
     }
   }
 
-  size_t size() const noexcept { return workers_.size(); }
+  // How many workers were asked for.
+  size_t size() const noexcept { return slices_.size() - 1; }
 
  private:
   // A job's state in one word: generation, whether workers may still join, how many are at work.
@@ -147,6 +153,15 @@ class Pool {
   std::vector<std::thread> workers_;  // last: they use the others
 };
 
+// Null where memory is short.
+Pool* make_pool(size_t workers) noexcept {
+  try {
+    return new Pool(workers);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 struct State {
   std::mutex busy;  // held for the length of a parallel_for, and to change the pool
   Pool* pool = nullptr;
@@ -204,7 +219,7 @@ void parallel_for(size_t count, FunctionRef<void(size_t)> body) noexcept {
       delete s.pool;
       s.pool = nullptr;
     }
-    if (s.pool == nullptr) s.pool = new (std::nothrow) Pool(threads - 1);
+    if (s.pool == nullptr) s.pool = make_pool(threads - 1);
     if (s.pool != nullptr) {
       const auto guarded = [&](size_t i) {
         inside_parallel = true;

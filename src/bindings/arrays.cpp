@@ -2,7 +2,9 @@
 #include "bindings/arrays.h"
 
 #include <cstring>
+#include <limits>
 
+#include "bindings/gil.h"
 #include "kernels/transpose/strided_copy.h"
 
 namespace enr::bindings {
@@ -99,10 +101,14 @@ bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
   const Py_ssize_t count = PySequence_Size(fast);
   items_.reserve(static_cast<size_t>(count));
   layouts_.reserve(static_cast<size_t>(count));
+  owned_.reserve(static_cast<size_t>(count) + 1);
   const bool is_list = PyList_Check(fast) != 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = is_list ? PyList_GetItem(fast, i) : PyTuple_GetItem(fast, i);  // borrowed
-    if (item == nullptr || !add(item, spec, static_cast<size_t>(i))) return false;
+    if (item == nullptr) return false;
+    // The caller may change the list while conversions or the call itself let other code run.
+    if (is_list) owned_.push_back(Py_NewRef(item));
+    if (!add(item, spec, static_cast<size_t>(i))) return false;
   }
   return true;
 }
@@ -163,7 +169,14 @@ bool Inputs::add_plain(PyObject* object, const executor::MethodSpec& spec, size_
   if (PyUnicode_Check(object)) {
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
-    if (text == nullptr) return false;
+    if (text == nullptr) {  // lone surrogates: never what was traced
+      PyErr_Clear();
+      PyObject* bytes = PyUnicode_AsEncodedString(object, "utf-8", "surrogatepass");
+      if (bytes == nullptr) return false;
+      owned_.push_back(bytes);
+      text = PyBytes_AsString(bytes);
+      size = PyBytes_Size(bytes);
+    }
     items_.emplace_back(std::string_view(text, static_cast<size_t>(size)));
     return true;
   }
@@ -179,7 +192,18 @@ bool Inputs::add_plain(PyObject* object, const executor::MethodSpec& spec, size_
   if (PyBool_Check(number)) {
     items_.emplace_back(number == Py_True);
   } else if (PyLong_Check(number)) {
-    items_.emplace_back(static_cast<int64_t>(PyLong_AsLongLong(number)));
+    int overflow = 0;
+    const int64_t value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow == 0) {
+      items_.emplace_back(value);
+    } else {  // beyond what a program can hold: refused as the float next to it
+      double real = PyLong_AsDouble(number);
+      if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        real = overflow * std::numeric_limits<double>::infinity();
+      }
+      items_.emplace_back(real);
+    }
   } else {
     items_.emplace_back(PyFloat_AsDouble(number));
   }
@@ -218,7 +242,7 @@ PyObject* tensor_to_python(const Tensor& tensor) {
     for (size_t d = 0; d < tensor.rank; ++d) strides_bytes[d] = tensor.stride(d) * static_cast<int64_t>(element);
     kernels::strided_copy_to_contiguous(out, tensor.data, {strides_bytes.data(), tensor.rank}, tensor.sizes(), element);
   }
-  if (state != nullptr) PyEval_RestoreThread(state);
+  if (state != nullptr) take_gil([state] { PyEval_RestoreThread(state); });
   return array;
 }
 

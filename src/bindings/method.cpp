@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bindings/arrays.h"
 #include "bindings/classes.h"
+#include "bindings/gil.h"
 #include "bindings/metadata.h"
 #include "executor/method.h"
 
@@ -46,26 +47,28 @@ class OutputArrays {
 };
 
 // Runs the method on a sequence of inputs and gives the list of outputs. The GIL is released while it computes.
-nb::object run(executor::Method& self, nb::handle sequence) {
+nb::object call(executor::Method& self, nb::handle sequence, TraceSink* trace) {
   Inputs inputs;
   OutputArrays arrays;
   if (!inputs.read(sequence.ptr(), self.spec()) || !arrays.make(self.spec())) throw nb::python_error();
   PyObject* outputs = nullptr;
   {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     const auto consume = [&](std::span<const Value* const> values) {
-      const nb::gil_scoped_acquire acquire;
+      const TakenGil acquire;
       outputs = PyList_New(static_cast<Py_ssize_t>(values.size()));
       for (size_t i = 0; outputs != nullptr && i < values.size(); ++i) {
         PyObject* item = arrays.take(i, *values[i]);
         if (item == nullptr || PyList_SetItem(outputs, static_cast<Py_ssize_t>(i), item) < 0) Py_CLEAR(outputs);
       }
     };
-    self.run(inputs.items(), consume, arrays.memory());
+    self.run(inputs.items(), consume, arrays.memory(), trace);
   }
   if (outputs == nullptr) throw nb::python_error();
   return nb::steal(outputs);
 }
+
+nb::object run(executor::Method& self, nb::handle sequence) { return call(self, sequence, nullptr); }
 
 nb::list states(executor::Method& self) {
   nb::list list;
@@ -86,7 +89,7 @@ nb::object get_state(executor::Method& self, size_t index) {
   size_t size_bytes = dtype_size(spec.dtype);
   for (const int64_t size : spec.sizes) size_bytes *= static_cast<size_t>(size);
   auto* data = static_cast<std::byte*>(array_data(array));
-  const nb::gil_scoped_release release;
+  const ReleasedGil release;
   self.get_state(index, data, size_bytes);
   return result;
 }
@@ -96,13 +99,13 @@ void set_state(executor::Method& self, size_t index, const nb::bytes& bytes) {
   state(self, index);
   const auto* data = static_cast<const std::byte*>(bytes.data());
   const size_t size = bytes.size();
-  const nb::gil_scoped_release release;
+  const ReleasedGil release;
   self.set_state(index, data, size);
 }
 
 nb::dict memory(executor::Method& self) {
   const executor::MemoryReport report = [&] {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     return self.memory();
   }();
   nb::dict dict;
@@ -149,15 +152,7 @@ class Recorder final : public TraceSink {
 // One run with every instruction recorded: (outputs, events).
 nb::tuple profile(executor::Method& self, nb::handle sequence) {
   Recorder recorder;
-  self.set_trace(&recorder);
-  nb::object outputs;
-  try {
-    outputs = run(self, sequence);
-  } catch (...) {
-    self.set_trace(nullptr);
-    throw;
-  }
-  self.set_trace(nullptr);
+  nb::object outputs = call(self, sequence, &recorder);
   return nb::make_tuple(outputs, recorder.take());
 }
 
@@ -165,7 +160,7 @@ nb::tuple profile(executor::Method& self, nb::handle sequence) {
 
 void bind_method(nb::module_& module) {
   nb::class_<executor::Method>(module, "Method", "A loaded method.")
-      .def("run", &run, nb::arg("inputs"),
+      .def("run", &run, nb::arg("inputs").none(),
            nb::sig("def run(self, inputs: collections.abc.Sequence[typing.Any]) -> list[typing.Any]"))
       .def(
           "metadata", [](executor::Method& self) { return metadata_dict(self.spec()); },
@@ -173,7 +168,7 @@ void bind_method(nb::module_& module) {
       .def("states", &states, nb::sig("def states(self) -> list[dict[str, typing.Any]]"))
       .def("get_state", &get_state, nb::arg("index"), nb::sig("def get_state(self, index: int) -> typing.Any"))
       .def("set_state", &set_state, nb::arg("index"), nb::arg("data"))
-      .def("reset", &executor::Method::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("reset", &executor::Method::reset, nb::call_guard<ReleasedGil>())
       .def("memory", &memory, nb::sig("def memory(self) -> dict[str, int]"))
       .def("profile", &profile, nb::arg("inputs"),
            nb::sig("def profile(self, inputs: collections.abc.Sequence[typing.Any])"

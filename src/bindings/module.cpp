@@ -5,6 +5,7 @@
 #include "bindings/errors.h"
 
 NB_MODULE(_core, module) {
+  nanobind::set_leak_warnings(false);  // a thread that runs on at exit is no leak
   module.doc() = "The native engine. Private: use executorch_numpy_runtime.";
   if (enr::bindings::import_numpy() < 0) throw nanobind::python_error();
   module.def("version", [] { return ENR_VERSION; });

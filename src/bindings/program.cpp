@@ -7,6 +7,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/classes.h"
+#include "bindings/gil.h"
 #include "bindings/metadata.h"
 #include "executor/method.h"
 #include "executor/program.h"
@@ -19,18 +20,30 @@ namespace enr::bindings {
 
 namespace {
 
+// The bytes of the path as the system knows it; text that no path can be spelled with stays as it is.
+std::string file_system_path(PyObject* text) {
+  PyObject* encoded = PyUnicode_EncodeFSDefault(text);
+  if (encoded == nullptr) {
+    PyErr_Clear();
+    encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+  }
+  if (encoded == nullptr) throw nb::python_error();
+  const nb::bytes bytes = nb::steal<nb::bytes>(encoded);
+  return {static_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // str: a path. bytes: held, not copied; any other buffer is copied by Python before it comes here.
 std::shared_ptr<const program::FileData> file_data(nb::handle source) {
   if (nb::isinstance<nb::str>(source)) {
-    const std::string path = nb::cast<std::string>(source);
-    const nb::gil_scoped_release release;
+    const std::string path = file_system_path(source.ptr());
+    const ReleasedGil release;
     return program::FileData::open(path);
   }
   const nb::bytes bytes = nb::cast<nb::bytes>(source);
   const Bytes view{static_cast<const std::byte*>(bytes.data()), bytes.size()};
   PyObject* object = bytes.inc_ref().ptr();
   const std::shared_ptr<const void> owner(object, [](const void* p) {
-    const nb::gil_scoped_acquire acquire;
+    const TakenGil acquire;
     Py_DECREF(static_cast<PyObject*>(const_cast<void*>(p)));
   });
   return program::FileData::hold(view, owner);
@@ -40,7 +53,7 @@ std::shared_ptr<executor::Program> load(nb::handle source, const nb::list& data_
   program::DataMap data;
   for (const nb::handle file : data_files) data.add(file_data(file));
   std::shared_ptr<const program::FileData> file = file_data(source);
-  const nb::gil_scoped_release release;
+  const ReleasedGil release;
   return executor::Program::load(std::move(file), data);
 }
 
@@ -97,13 +110,13 @@ void bind_program(nb::module_& module) {
       .def(
           "load_method",
           [](executor::Program& self, const std::string& name, bool shares) {
-            const nb::gil_scoped_release release;
+            const ReleasedGil release;
             return self.load_method(name, shares);
           },
           nb::arg("name"), nb::arg("shares"))
       .def("bundled_cases", &bundled_cases,
            nb::sig("def bundled_cases(self) -> dict[str, list[tuple[list[typing.Any], list[typing.Any]]]]"))
-      .def("seed", &executor::Program::seed, nb::arg("value"), nb::call_guard<nb::gil_scoped_release>());
+      .def("seed", &executor::Program::seed, nb::arg("value"), nb::call_guard<ReleasedGil>());
 }
 
 }  // namespace enr::bindings

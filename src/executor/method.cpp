@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "executor/overlaps.h"
 #include "kernels/transpose/strided_copy.h"
 
 namespace enr::executor {
@@ -38,7 +39,8 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
       plan_(std::move(plan)),
       spec_(method_spec(*plan_->method)),
       shares_(shares),
-      context_(program_->weights(), program_->random()) {
+      number_(program_->next_method_number()),
+      context_(program_->weights(), random_) {
   for (size_t i = 0; i < spec_.outputs.size(); ++i) {
     ValueSpec& output = spec_.outputs[i];
     output.is_writable_in_place = plan_->writable_in_place[i] != 0 && output.size_bytes >= kLargeBytes;
@@ -55,6 +57,7 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
   for (const plan::State& state : plan_->states) {
     const auto& tensor = std::get<program::Tensor>(plan_->method->values[state.value]);
     states_.push_back({state.name, tensor.dtype, tensor.sizes, tensor.dim_order, !tensor.bytes.empty()});
+    state_tensors_.push_back(*values_[state.value].get<Tensor>());
   }
   write_initial_values(false);
   for (const auto& compiled : plan_->delegates) delegates_.push_back(compiled->instantiate());
@@ -149,9 +152,9 @@ void Method::make_value(const program::Value& source, bool is_input, Value& valu
 
 // At load a shared buffer gets its initial value from the first method only; a reset writes them all.
 void Method::write_initial_values(bool all) {
-  for (const plan::State& state : plan_->states) {
-    const auto& source = std::get<program::Tensor>(plan_->method->values[state.value]);
-    const Tensor& tensor = *values_[state.value].get<Tensor>();
+  for (size_t s = 0; s < state_tensors_.size(); ++s) {
+    const auto& source = std::get<program::Tensor>(plan_->method->values[plan_->states[s].value]);
+    const Tensor& tensor = state_tensors_[s];
     const bool is_shared = shares_ && source.placement.arena > 0;
     const bool is_first = !is_shared || program_->claim_initial_value(source.placement.arena, source.placement.offset);
     if (tensor.data == nullptr || (!all && !is_first)) continue;
@@ -164,14 +167,19 @@ void Method::write_initial_values(bool all) {
 }
 
 void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
-                 std::span<std::byte* const> output_memory) {
+                 std::span<std::byte* const> output_memory, TraceSink* trace) {
   check_inputs(spec_, inputs);
   const std::lock_guard<std::mutex> guard(lock());
   for (size_t i = 0; i < redirected_.size(); ++i) values_[plan_->redirected[i]].data = redirected_[i];
   struct Restore {
     Method& method;
-    ~Restore() { method.use_own_memory(); }
+    ~Restore() {
+      method.use_own_memory();
+      method.trace_ = nullptr;
+    }
   } restore{*this};
+  trace_ = trace;
+  seed_if_changed();
   use_caller_memory(inputs, output_memory);
   execute();
   consume(outputs_);
@@ -200,6 +208,17 @@ void Method::use_caller_memory(std::span<const Input> inputs, std::span<std::byt
   }
 }
 
+void Method::seed_if_changed() {
+  const uint64_t changes = program_->seed_changes();
+  if (changes == seed_changes_) return;
+  seed_changes_ = changes;
+  const uint64_t seed = program_->current_seed();
+  if (number_ == 0) return random_.seed(seed);
+  std::seed_seq sequence{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
+                         static_cast<uint32_t>(number_)};
+  random_.seed(sequence);
+}
+
 void Method::use_own_memory() noexcept {
   for (const auto& [tensor, data] : displaced_) tensor->data = data;
   displaced_.clear();
@@ -215,6 +234,7 @@ void Method::execute() {
       }
       i = step(i);
     }
+    check_outputs();
     std::fill(is_saved_.begin(), is_saved_.end(), uint8_t{0});
   } catch (const std::bad_alloc&) {
     restore_states();
@@ -222,6 +242,23 @@ void Method::execute() {
   } catch (...) {
     restore_states();
     throw;
+  }
+}
+
+// A program may free what it gives.
+void Method::check_outputs() const {
+  const auto check = [&](const Value& value, size_t index) {
+    const auto* tensor = value.get<Tensor>();
+    if (tensor != nullptr && tensor->data == nullptr && tensor->numel() != 0)
+      fail_execution(spec_.name, ": output ", index, ": the tensor has no memory");
+  };
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    check(*outputs_[i], i);
+    const auto* list = outputs_[i]->get<TensorList>();
+    if (list == nullptr) continue;
+    for (const Value* item : list->items) {
+      if (item != nullptr) check(*item, i);
+    }
   }
 }
 
@@ -244,7 +281,11 @@ size_t Method::step(size_t index) {
       move(*arguments[0], *arguments[1]);
       break;
     case plan::InstructionKind::kFree:
-      if (auto* tensor = arguments[0]->get<Tensor>()) tensor->data = nullptr;
+      if (auto* tensor = arguments[0]->get<Tensor>()) {
+        tensor->data = nullptr;
+        tensor->grown = nullptr;
+        tensor->capacity_bytes = 0;  // whoever writes it next gives it memory
+      }
       break;
     case plan::InstructionKind::kJumpIfFalse:
       if (!is_true(*arguments[0])) return instruction.destination;
@@ -259,7 +300,10 @@ class Method::ReadCopies {
   ReadCopies(Method& method, const plan::Instruction& instruction, size_t index)
       : method_(method), arguments_(method.arguments_.data() + instruction.first_arg) {
     if (!instruction.reads_overlapped) return;
-    const std::span reads(method.plan_->overlapped_reads[index]);
+    const std::span<const plan::TensorUse> movable(method.plan_->movable_uses[index]);
+    if (!movable.empty()) found_ = find_overlapped_reads(movable, method.values_);
+    const std::span<const plan::OverlappedRead> reads(movable.empty() ? method.plan_->overlapped_reads[index] : found_);
+    copies_.reserve(reads.size());
     for (const plan::OverlappedRead& read : reads) {
       const Tensor& tensor = *method_.values_[read.value].get<Tensor>();
       Tensor& copy = copies_.emplace_back().data.emplace<Tensor>(tensor);
@@ -289,6 +333,7 @@ class Method::ReadCopies {
 
   Method& method_;
   Value** arguments_;
+  std::vector<plan::OverlappedRead> found_;
   std::span<const plan::OverlappedRead> reads_;
   std::vector<Value> copies_;
 };
@@ -296,9 +341,9 @@ class Method::ReadCopies {
 void Method::call_operator(const plan::Instruction& instruction, size_t index) {
   const Operator& op = *plan_->operators[instruction.callee];
   context_.begin(call_sites_[index]);
-  const ReadCopies copies(*this, instruction, index);
   const uint64_t start = trace_ != nullptr ? now_ns() : 0;
   try {
+    const ReadCopies copies(*this, instruction, index);
     op.run(context_, Arguments(arguments_.data() + instruction.first_arg, instruction.arg_count));
   } catch (const Error& error) {
     throw Error(error.kind(), concat(spec_.name, "[", index, "] ", op.name, ": ", error.what()));
@@ -323,14 +368,14 @@ bool Method::run_region(uint32_t region, size_t index) {
 void Method::call_delegate(const plan::Instruction& instruction, size_t index) {
   const std::string& name = plan_->method->delegates[instruction.callee].id;
   context_.begin(call_sites_[index]);
-  const ReadCopies copies(*this, instruction, index);
-  delegate_arguments_.clear();
-  for (size_t a = 0; a < instruction.arg_count; ++a) {
-    delegate_arguments_.push_back(arguments_[instruction.first_arg + a]->get<Tensor>());
-  }
   const size_t input_count = plan_->delegates[instruction.callee]->input_count();
   const uint64_t start = trace_ != nullptr ? now_ns() : 0;
   try {
+    const ReadCopies copies(*this, instruction, index);
+    delegate_arguments_.clear();
+    for (size_t a = 0; a < instruction.arg_count; ++a) {
+      delegate_arguments_.push_back(arguments_[instruction.first_arg + a]->get<Tensor>());
+    }
     for (size_t a = 0; a < delegate_arguments_.size(); ++a) {
       const Tensor* tensor = delegate_arguments_[a];
       if (tensor == nullptr) fail_execution("argument ", a, ": expected a tensor");
@@ -356,6 +401,7 @@ void Method::move(Value& from, Value& to) {
     if (&from != &to) to.data = from.data;
     return;
   }
+  if (source->data == nullptr && source->numel() != 0) fail_execution(spec_.name, ": a tensor without memory is moved");
   const bool has_room = target->data != nullptr && !target->is_constant && target->dtype == source->dtype &&
                         target->rank == source->rank && source->size_bytes() <= target->capacity_bytes;
   if (!has_room) {
@@ -388,8 +434,7 @@ void Method::save_states(size_t index) {
     if (is_saved_[s] != 0) continue;
     const auto& source = std::get<program::Tensor>(plan_->method->values[plan_->states[s].value]);
     if (saved_[s].size_bytes() != source.size_bytes) saved_[s] = AlignedBuffer(source.size_bytes);
-    const Tensor& tensor = *values_[plan_->states[s].value].get<Tensor>();
-    if (source.size_bytes != 0) std::memcpy(saved_[s].data(), tensor.data, source.size_bytes);
+    if (source.size_bytes != 0) std::memcpy(saved_[s].data(), state_tensors_[s].data, source.size_bytes);
     is_saved_[s] = 1;
   }
 }
@@ -398,14 +443,13 @@ void Method::restore_states() noexcept {
   for (size_t s = 0; s < is_saved_.size(); ++s) {
     if (is_saved_[s] == 0) continue;
     is_saved_[s] = 0;
-    const Tensor& tensor = *values_[plan_->states[s].value].get<Tensor>();
-    if (saved_[s].size_bytes() != 0) std::memcpy(tensor.data, saved_[s].data(), saved_[s].size_bytes());
+    if (saved_[s].size_bytes() != 0) std::memcpy(state_tensors_[s].data, saved_[s].data(), saved_[s].size_bytes());
   }
 }
 
 void Method::get_state(size_t index, std::byte* out, size_t size_bytes) {
   const std::lock_guard<std::mutex> guard(lock());
-  const Tensor& tensor = *values_[plan_->states.at(index).value].get<Tensor>();
+  const Tensor& tensor = state_tensors_.at(index);
   if (tensor.size_bytes() != size_bytes)
     fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
   if (size_bytes == 0) return;
@@ -416,7 +460,7 @@ void Method::get_state(size_t index, std::byte* out, size_t size_bytes) {
 
 void Method::set_state(size_t index, const std::byte* in, size_t size_bytes) {
   const std::lock_guard<std::mutex> guard(lock());
-  const Tensor& tensor = *values_[plan_->states.at(index).value].get<Tensor>();
+  const Tensor& tensor = state_tensors_.at(index);
   if (tensor.size_bytes() != size_bytes)
     fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
   if (size_bytes == 0) return;
@@ -435,11 +479,6 @@ void Method::set_state(size_t index, const std::byte* in, size_t size_bytes) {
 void Method::reset() {
   const std::lock_guard<std::mutex> guard(lock());
   write_initial_values(true);
-}
-
-void Method::set_trace(TraceSink* sink) {
-  const std::lock_guard<std::mutex> guard(lock());
-  trace_ = sink;
 }
 
 MemoryReport Method::memory() {

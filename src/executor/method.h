@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,9 +34,10 @@ class Method {
   // without having changed anything if an input is wrong, and with the states restored if an instruction fails.
   // Thread-safe: calls of one method wait for each other, and so do methods that share state.
   // Large inputs are read where they are. `output_memory`: empty, or for each output null or, where its spec says
-  // is_writable_in_place, size_bytes for the call to write it to.
+  // is_writable_in_place, size_bytes for the call to write it to. `trace`: where the call's events go, null for
+  // nowhere.
   void run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
-           std::span<std::byte* const> output_memory = {});
+           std::span<std::byte* const> output_memory = {}, TraceSink* trace = nullptr);
 
   // The buffers that outlive a call.
   const std::vector<StateSpec>& states() const noexcept { return states_; }
@@ -44,9 +46,6 @@ class Method {
   void set_state(size_t index, const std::byte* in, size_t size_bytes);
   // Puts every buffer back to its value at load.
   void reset();
-
-  // Where events go from the next call on; null for nowhere. The caller keeps it alive.
-  void set_trace(TraceSink* sink);
 
   MemoryReport memory();
   const std::shared_ptr<Program>& program() const noexcept { return program_; }
@@ -60,7 +59,9 @@ class Method {
   void write_initial_values(bool all);
   void use_caller_memory(std::span<const Input> inputs, std::span<std::byte* const> output_memory);
   void use_own_memory() noexcept;
+  void seed_if_changed();
   void execute();
+  void check_outputs() const;
   size_t step(size_t index);
   class ReadCopies;
   void call_operator(const plan::Instruction& instruction, size_t index);
@@ -88,9 +89,13 @@ class Method {
   std::vector<std::unique_ptr<delegates::DelegateInstance>> delegates_;
   std::vector<raise::RegionRunner> regions_;
   std::vector<std::unique_ptr<CallSiteState>> call_sites_;
-  std::vector<AlignedBuffer> saved_;  // parallel to plan_->states
+  std::vector<Tensor> state_tensors_;  // as placed, wherever instructions point them; parallel to plan_->states
+  std::vector<AlignedBuffer> saved_;   // parallel to plan_->states
   std::vector<uint8_t> is_saved_;
   std::vector<Tensor*> delegate_arguments_;
+  std::mt19937_64 random_;
+  size_t number_;  // among the program's methods: their random numbers differ
+  uint64_t seed_changes_ = 0;
   OpContext context_;
   TraceSink* trace_ = nullptr;
 };

@@ -44,7 +44,7 @@ const program::Method& Program::find(std::string_view name) const {
   if (method != nullptr) return *method;
   std::string known;
   for (const program::Method& other : program_.methods) known += (known.empty() ? "" : ", ") + other.name;
-  fail_load("method '", name, "' not found: the program has ", known);
+  fail_load("method ", quoted(name), " not found: the program has ", known);
 }
 
 MethodSpec Program::spec(std::string_view name) const { return method_spec(find(name)); }
@@ -68,9 +68,9 @@ std::shared_ptr<Method> Program::load_method(std::string_view name, bool shares)
   return std::make_shared<Method>(shared_from_this(), plan_of(method), shares);
 }
 
-void Program::seed(uint64_t value) {
-  const std::lock_guard<std::mutex> lock(shared_lock_);
-  random_.seed(value);
+void Program::seed(uint64_t value) noexcept {
+  seed_ = value;
+  ++seed_changes_;
 }
 
 AlignedBuffer& Program::shared_arena(size_t index) {

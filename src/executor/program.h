@@ -2,10 +2,10 @@
 
 // A loaded program: the checked structs, what its methods share, and the methods themselves.
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +50,11 @@ class Program : public std::enable_shared_from_this<Program> {
   const std::vector<program::BundledMethod>& bundled() const noexcept { return bundled_; }
   WeightCache& weights() noexcept { return weights_; }
 
-  void seed(uint64_t value);
+  // Every method starts a stream of random numbers of its own from the program's seed, 0 at first.
+  void seed(uint64_t value) noexcept;
+  uint64_t current_seed() const noexcept { return seed_; }
+  uint64_t seed_changes() const noexcept { return seed_changes_; }
+  size_t next_method_number() noexcept { return method_count_++; }
 
   // For methods: the shared arena of that index, large enough for any method, zeroed when made; and the lock that goes
   // with all of them.
@@ -58,8 +62,6 @@ class Program : public std::enable_shared_from_this<Program> {
   std::mutex& shared_lock() noexcept { return shared_lock_; }
   // True for the first caller that asks for a placement: the one to write its initial value.
   bool claim_initial_value(size_t arena, size_t offset);
-  void restart_initial_values() { claimed_.clear(); }
-  std::mt19937_64& random() noexcept { return random_; }
 
  private:
   const program::Method& find(std::string_view name) const;
@@ -74,7 +76,8 @@ class Program : public std::enable_shared_from_this<Program> {
   std::mutex shared_lock_;
   std::map<size_t, AlignedBuffer> shared_arenas_;
   std::map<std::pair<size_t, size_t>, bool> claimed_;
-  std::mt19937_64 random_;
+  std::atomic<uint64_t> seed_ = 0, seed_changes_ = 1;
+  std::atomic<size_t> method_count_ = 0;
 };
 
 // The sizes, dtypes and traced values of a method's inputs and outputs.

@@ -191,8 +191,11 @@ void et_view(OpContext&, const Tensor& self, Sizes size, Tensor& out) {
   for (const int64_t s : shape) total *= s;
   if (total != self.numel()) fail_execution("size: ", size, " does not fit shape ", self.sizes());
   if (shape.rank != out.rank) fail_execution("out: expected rank ", shape.rank, ", got ", int{out.rank});
+  if (out.dtype != self.dtype)
+    fail_execution("out: expected ", dtype_name(self.dtype), ", got ", dtype_name(out.dtype));
   out.set_sizes(shape);
   out.data = self.data;
+  out.is_constant = self.is_constant;
   out.capacity_bytes = self.size_bytes();
   out.grown = self.grown;
 }

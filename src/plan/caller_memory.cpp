@@ -1,14 +1,16 @@
 #include "plan/caller_memory.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace enr::plan {
 
 namespace {
 
-// More than any real method needs; bounds the time a hostile file can take.
+// More than any real method needs; they bound the time and memory that a hostile file can take.
 constexpr size_t kMaxWork = 20'000'000;
+constexpr size_t kMaxAccesses = 4'000'000;
 
 struct Range {
   uint64_t begin = 0, end = 0;
@@ -29,7 +31,8 @@ class Finder {
     plan_.readable_in_place.assign(method_.inputs.size(), 0);
     plan_.writable_in_place.assign(method_.outputs.size(), 0);
     if (!collect()) return;
-    if ((method_.inputs.size() + method_.outputs.size()) * accesses_.size() > kMaxWork) return;
+    const size_t ends = method_.inputs.size() + method_.outputs.size();
+    if (ends * (accesses_.size() + plan_.states.size() + ends) > kMaxWork) return;
     for (size_t i = 0; i < method_.inputs.size(); ++i) {
       plan_.readable_in_place[i] = is_read_only(method_.inputs[i]) && is_alone(method_.inputs[i], true) ? 1 : 0;
     }
@@ -46,6 +49,8 @@ class Finder {
     is_redirected_.resize(method_.values.size());
     for (const uint32_t v : plan_.redirected) is_redirected_[v] = 1;
     roots_.resize(method_.values.size());
+    std::iota(roots_.begin(), roots_.end(), uint32_t{0});
+    is_written_through_.resize(method_.values.size());
     for (const Instruction& instruction : plan_.instructions) {
       const auto args = plan_.args_of(instruction);
       switch (instruction.kind) {
@@ -63,6 +68,7 @@ class Finder {
         default:
           return false;
       }
+      if (accesses_.size() > kMaxAccesses) return false;
     }
     for (const uint32_t v : method_.outputs) add(v, false);
     return true;
@@ -72,7 +78,6 @@ class Finder {
     if (op.name == "executorch_prim::et_view.default") {
       // From here on the view's accesses are its base's.
       roots_[args[2]] = roots_[args[0]];
-      roots_[args[2]].push_back(args[0]);
       return;
     }
     // What is written and not among the trailing out arguments is updated in place.
@@ -95,11 +100,9 @@ class Finder {
   void add(uint32_t value, bool writes) {
     const program::Value& v = method_.values[value];
     if (std::holds_alternative<program::Tensor>(v)) {
-      if (roots_[value].empty()) accesses_.push_back({value, writes});
-      for (const uint32_t root : roots_[value]) {
-        if (writes) written_through_.push_back(root);
-        accesses_.push_back({root, writes});
-      }
+      const uint32_t root = roots_[value];
+      if (writes && root != value) is_written_through_[root] = 1;
+      accesses_.push_back({root, writes});
     } else if (const auto* list = std::get_if<program::TensorList>(&v)) {
       for (const uint32_t item : list->items) add(item, writes);
     } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&v)) {
@@ -109,12 +112,18 @@ class Finder {
     }
   }
 
+  static Range range(const program::Tensor& t) { return {t.placement.offset, t.placement.offset + t.size_bytes}; }
+
   bool is_candidate(uint32_t value) const {
     const program::Tensor* t = tensor(value);
     if (t == nullptr || is_redirected_[value] != 0) return false;
-    if (std::find(written_through_.begin(), written_through_.end(), value) != written_through_.end()) return false;
+    if (is_written_through_[value] != 0) return false;
+    // The next call may read through the state what this one leaves there.
     for (const State& state : plan_.states) {
+      const program::Tensor& other = *tensor(state.value);
       if (state.value == value) return false;
+      if (t->storage != program::Storage::kUnplanned && other.placement.arena == 0 && range(*t).overlaps(range(other)))
+        return false;
     }
     if (t->storage == program::Storage::kUnplanned) return true;
     return t->storage == program::Storage::kPlanned && t->placement.arena == 0;
@@ -141,7 +150,7 @@ class Finder {
   bool is_alone(uint32_t value, bool starts_written) const {
     const program::Tensor& self = *tensor(value);
     if (self.storage == program::Storage::kUnplanned) return true;
-    const Range range{self.placement.offset, self.placement.offset + self.size_bytes};
+    const Range own = range(self);
     bool is_written = starts_written, is_overwritten = false;
     std::vector<Range> others;  // written by others since
     for (const Access& access : accesses_) {
@@ -160,13 +169,13 @@ class Finder {
           other.storage == program::Storage::kConstant) {
         continue;
       }
-      Range touched{other.placement.offset, other.placement.offset + other.size_bytes};
-      if (!touched.overlaps(range)) continue;
+      Range touched = range(other);
+      if (!touched.overlaps(own)) continue;
       if (access.writes) {
         is_overwritten = true;
         others.push_back(touched);
       } else if (is_written) {
-        touched = {std::max(touched.begin, range.begin), std::min(touched.end, range.end)};
+        touched = {std::max(touched.begin, own.begin), std::min(touched.end, own.end)};
         if (std::none_of(others.begin(), others.end(), [&](const Range& r) { return r.covers(touched); })) return false;
       }
     }
@@ -177,8 +186,8 @@ class Finder {
   const program::Method& method_;
   std::vector<Access> accesses_;
   std::vector<uint8_t> is_redirected_;
-  std::vector<std::vector<uint32_t>> roots_;  // of views: the values whose memory they refer to
-  std::vector<uint32_t> written_through_;     // values written through a view
+  std::vector<uint32_t> roots_;              // of views: the value whose memory they refer to; of others: themselves
+  std::vector<uint8_t> is_written_through_;  // by value: through a view
 };
 
 }  // namespace

@@ -21,6 +21,10 @@ bool is_state(const program::Tensor& tensor) {
   return is_placed(tensor) && (tensor.storage != program::Storage::kPlanned || !tensor.fully_qualified_name.empty());
 }
 
+// More than any real method needs; they bound the time and memory that a hostile file can take.
+constexpr size_t kMaxStatePairs = 200'000'000;
+constexpr size_t kMaxStateUses = 5'000'000;
+
 class Builder {
  public:
   Builder(const program::Program& program, const program::Method& method, WeightCache& weights)
@@ -152,31 +156,41 @@ class Builder {
            to->dynamism == program::Dynamism::kStatic && from->dynamism == program::Dynamism::kStatic;
   }
 
-  // The states whose memory each value may refer to, through planned overlap, views and moves.
+  // The states whose memory each value may refer to, through planned overlap, views, moves and lists.
   std::vector<std::vector<uint32_t>> states_of_values() const {
-    std::vector<std::vector<uint32_t>> of(method_.values.size());
-    for (uint32_t v = 0; v < of.size(); ++v) {
-      const program::Tensor* tensor = tensor_of(method_, v);
-      if (tensor == nullptr || !is_placed(*tensor)) continue;
-      for (uint32_t s = 0; s < plan_->states.size(); ++s) {
-        if (overlap(*tensor, *tensor_of(method_, plan_->states[s].value))) of[v].push_back(s);
-      }
+    std::vector<std::vector<uint32_t>> refer(method_.values.size());  // which values may refer to what a value does
+    for (const Instruction& instruction : plan_->instructions) {
+      const auto args = plan_->args_of(instruction);
+      if (instruction.kind == InstructionKind::kMove) refer[args[0]].push_back(args[1]);
+      if (is_view(instruction)) refer[args[0]].push_back(args[2]);
     }
-    const auto flow = [&](uint32_t from, uint32_t to) {
-      bool grew = false;
-      for (const uint32_t s : of[from]) {
-        if (std::find(of[to].begin(), of[to].end(), s) != of[to].end()) continue;
-        of[to].push_back(s);
-        grew = true;
+    for (uint32_t v = 0; v < method_.values.size(); ++v) {
+      const auto* list = std::get_if<program::TensorList>(&method_.values[v]);
+      if (list == nullptr) continue;
+      for (const uint32_t item : list->items) refer[item].push_back(v);
+    }
+    if (method_.values.size() * plan_->states.size() > kMaxStatePairs)
+      fail_load(method_.name, ": too many states: ", plan_->states.size(), " among ", method_.values.size(), " values");
+    std::vector<std::vector<uint32_t>> of(method_.values.size());
+    std::vector<uint32_t> reached;
+    size_t found = 0;
+    for (uint32_t s = 0; s < plan_->states.size(); ++s) {
+      const auto reach = [&](uint32_t v) {
+        if (!of[v].empty() && of[v].back() == s) return;
+        of[v].push_back(s);
+        reached.push_back(v);
+        if (++found > kMaxStateUses)
+          fail_load(method_.name, ": more than ", kMaxStateUses, " tensors lie in the memory of states");
+      };
+      const program::Tensor& state = *tensor_of(method_, plan_->states[s].value);
+      for (uint32_t v = 0; v < of.size(); ++v) {
+        const program::Tensor* tensor = tensor_of(method_, v);
+        if (tensor != nullptr && is_placed(*tensor) && overlap(*tensor, state)) reach(v);
       }
-      return grew;
-    };
-    for (bool grew = true; grew;) {
-      grew = false;
-      for (const Instruction& instruction : plan_->instructions) {
-        const auto args = plan_->args_of(instruction);
-        if (instruction.kind == InstructionKind::kMove) grew |= flow(args[0], args[1]);
-        if (is_view(instruction)) grew |= flow(args[0], args[2]);
+      while (!reached.empty()) {
+        const uint32_t v = reached.back();
+        reached.pop_back();
+        for (const uint32_t to : refer[v]) reach(to);
       }
     }
     return of;

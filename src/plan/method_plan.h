@@ -28,7 +28,7 @@ struct Instruction {
   uint32_t callee = 0;     // operator or delegate
   uint32_t first_arg = 0;  // into MethodPlan::args
   uint32_t arg_count = 0;  // kMove: from, to; kJumpIfFalse: condition; kFree: value
-  // Some of what it reads lies where it writes: MethodPlan::overlapped_reads.
+  // Some of what it reads lies, or may lie, where it writes: MethodPlan::overlapped_reads, movable_uses.
   bool reads_overlapped = false;
   uint32_t destination = 0;     // kJumpIfFalse: the next instruction where the condition is false
   uint32_t region = kNoRegion;  // the region that starts here
@@ -38,6 +38,14 @@ struct Instruction {
 struct State {
   uint32_t value = 0;
   std::string name;
+};
+
+// A tensor of an instruction: an argument itself, or an item of a list.
+struct TensorUse {
+  uint32_t value = 0;
+  uint32_t argument = 0;
+  bool is_written = false;
+  bool is_item = false;
 };
 
 // A tensor that an instruction reads although it lies where the instruction writes.
@@ -57,6 +65,9 @@ struct MethodPlan {
   std::vector<std::vector<uint32_t>> state_writes;  // per instruction with saves_state, else empty: indices into states
   // Per instruction with reads_overlapped, else empty: what has to be read from copies. No exporter plans memory so.
   std::vector<std::vector<OverlappedRead>> overlapped_reads;
+  // Per instruction that writes and has tensors among its arguments that instructions point elsewhere, else empty: all
+  // its tensors. Whether they overlap shows only when it runs.
+  std::vector<std::vector<TensorUse>> movable_uses;
   // Tensor values that instructions point elsewhere (views, moves, frees): put back at the start of a call.
   std::vector<uint32_t> redirected;
   // Per input and per output of the method: whether a call may use the caller's memory for it (caller_memory.h).

@@ -8,20 +8,19 @@ namespace enr::plan {
 
 namespace {
 
-// A tensor of an instruction: an argument itself, or an item of a list.
-struct Use {
-  uint32_t value;
-  uint32_t argument;
-  bool is_written;
-  bool is_item;
-};
+// More than any real method needs; they bound the time and memory that a hostile file can take.
+constexpr size_t kMaxUses = 20'000'000;
+constexpr size_t kMaxPairs = 4'000'000;
 
 class Finder {
  public:
-  explicit Finder(MethodPlan& plan) : plan_(plan), method_(*plan.method) {}
+  explicit Finder(MethodPlan& plan) : plan_(plan), method_(*plan.method), is_redirected_(method_.values.size()) {
+    for (const uint32_t v : plan_.redirected) is_redirected_[v] = 1;
+  }
 
   void run() {
     plan_.overlapped_reads.resize(plan_.instructions.size());
+    plan_.movable_uses.resize(plan_.instructions.size());
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
       const InstructionKind kind = plan_.instructions[i].kind;
       if (kind == InstructionKind::kOperator || kind == InstructionKind::kDelegate) check(i);
@@ -29,23 +28,21 @@ class Finder {
   }
 
  private:
-  const program::Tensor* placed(uint32_t value) const {
-    const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
-    if (tensor == nullptr || tensor->size_bytes == 0) return nullptr;
-    const bool has_place = tensor->storage == program::Storage::kPlanned ||
-                           tensor->storage == program::Storage::kMutableInitial ||
-                           tensor->storage == program::Storage::kExternalMutable;
-    return has_place ? tensor : nullptr;
+  const program::Tensor* tensor(uint32_t value) const { return std::get_if<program::Tensor>(&method_.values[value]); }
+
+  bool is_placed(uint32_t value) const {
+    const program::Tensor& t = *tensor(value);
+    return t.size_bytes != 0 &&
+           (t.storage == program::Storage::kPlanned || t.storage == program::Storage::kMutableInitial ||
+            t.storage == program::Storage::kExternalMutable);
   }
 
-  bool overlap(uint32_t a, uint32_t b) const {
-    const program::Tensor &x = *placed(a), &y = *placed(b);
-    return x.placement.arena == y.placement.arena && x.placement.offset < y.placement.offset + y.size_bytes &&
-           y.placement.offset < x.placement.offset + x.size_bytes;
-  }
+  uint64_t begin(const TensorUse& use) const { return tensor(use.value)->placement.offset; }
+  uint64_t end(const TensorUse& use) const { return begin(use) + tensor(use.value)->size_bytes; }
+  size_t arena(const TensorUse& use) const { return tensor(use.value)->placement.arena; }
 
-  std::vector<Use> uses_of(const Instruction& instruction) const {
-    std::vector<Use> uses;
+  std::vector<TensorUse> uses_of(const Instruction& instruction) {
+    std::vector<TensorUse> uses;
     const auto args = plan_.args_of(instruction);
     const bool is_operator = instruction.kind == InstructionKind::kOperator;
     // Programs append the results once more.
@@ -55,7 +52,7 @@ class Finder {
       return a < 64 && (plan_.operators[instruction.callee]->written_args >> a & 1) != 0;
     };
     const auto add = [&](uint32_t value, size_t a, bool is_item) {
-      if (value >= method_.values.size() || placed(value) == nullptr) return;
+      if (value >= method_.values.size() || tensor(value) == nullptr) return;
       uses.push_back({value, static_cast<uint32_t>(a), is_written(a), is_item});
     };
     for (size_t a = 0; a < std::min(count, args.size()); ++a) {
@@ -68,6 +65,8 @@ class Finder {
         add(args[a], a, false);
       }
     }
+    use_count_ += uses.size();
+    if (use_count_ > kMaxUses) fail_load(method_.name, ": the instructions take more than ", kMaxUses, " tensors");
     return uses;
   }
 
@@ -82,34 +81,65 @@ class Finder {
         plan_.operators[instruction.callee]->name == "executorch_prim::et_view.default") {
       return;
     }
-    const std::vector<Use> uses = uses_of(instruction);
-    for (const Use& written : uses) {
-      if (!written.is_written) continue;
-      for (const Use& other : uses) {
-        if (&other == &written || !overlap(written.value, other.value)) continue;
-        if (other.is_written) {
-          if (&other < &written) continue;
-          fail_load(method_.name, "[", index, "] ", name_of(instruction), ": arguments ", written.argument, " and ",
-                    other.argument, " are both written, but their memory overlaps");
-        }
-        if (other.value == written.value && other.is_item) {
-          fail_load(method_.name, "[", index, "] ", name_of(instruction), ": argument ", written.argument,
-                    " is written, but is an item of argument ", other.argument, " as well");
-        }
-        OverlappedRead read{other.value, std::nullopt};
-        if (other.value == written.value) read.own_argument = other.argument;
-        auto& reads = plan_.overlapped_reads[index];
-        const bool is_known = std::any_of(reads.begin(), reads.end(), [&](const OverlappedRead& known) {
-          return known.value == read.value && known.own_argument == read.own_argument;
-        });
-        if (!is_known) reads.push_back(read);
-        instruction.reads_overlapped = true;
+    std::vector<TensorUse> uses = uses_of(instruction);
+    const auto is_written = [](const TensorUse& use) { return use.is_written; };
+    const auto writes = static_cast<size_t>(std::count_if(uses.begin(), uses.end(), is_written));
+    if (writes == 0) return;
+    find_reads(index, uses);
+    if (std::any_of(uses.begin(), uses.end(), [&](const TensorUse& use) { return is_redirected_[use.value] != 0; })) {
+      if (writes * uses.size() > kMaxPairs) {
+        fail_load(method_.name, "[", index, "] ", name_of(instruction), ": writes ", writes, " of ", uses.size(),
+                  " tensors, too many to compare");
       }
+      plan_.movable_uses[index] = std::move(uses);
+      instruction.reads_overlapped = true;
     }
+  }
+
+  void find_reads(size_t index, const std::vector<TensorUse>& uses) {
+    Instruction& instruction = plan_.instructions[index];
+    std::vector<const TensorUse*> written;  // by place
+    for (const TensorUse& use : uses) {
+      if (use.is_written && is_placed(use.value)) written.push_back(&use);
+    }
+    std::sort(written.begin(), written.end(), [&](const TensorUse* a, const TensorUse* b) {
+      return arena(*a) != arena(*b) ? arena(*a) < arena(*b) : begin(*a) < begin(*b);
+    });
+    for (size_t i = 1; i < written.size(); ++i) {
+      const TensorUse &a = *written[i - 1], &b = *written[i];
+      if (arena(a) != arena(b) || begin(b) >= end(a)) continue;
+      fail_load(method_.name, "[", index, "] ", name_of(instruction), ": arguments ", std::min(a.argument, b.argument),
+                " and ", std::max(a.argument, b.argument), " are both written, but their memory overlaps");
+    }
+    std::vector<OverlappedRead>& reads = plan_.overlapped_reads[index];
+    for (const TensorUse& use : uses) {
+      if (use.is_written || !is_placed(use.value)) continue;
+      // The first that ends behind where the use begins.
+      const auto found = std::partition_point(written.begin(), written.end(), [&](const TensorUse* w) {
+        return arena(*w) != arena(use) ? arena(*w) < arena(use) : end(*w) <= begin(use);
+      });
+      if (found == written.end() || arena(**found) != arena(use) || begin(**found) >= end(use)) continue;
+      OverlappedRead read{use.value, std::nullopt};
+      if ((*found)->value == use.value) {
+        if (use.is_item) {
+          fail_load(method_.name, "[", index, "] ", name_of(instruction), ": argument ", (*found)->argument,
+                    " is written, but is an item of argument ", use.argument, " as well");
+        }
+        read.own_argument = use.argument;
+      }
+      reads.push_back(read);
+      instruction.reads_overlapped = true;
+    }
+    const auto key = [](const OverlappedRead& read) { return std::pair(read.value, read.own_argument); };
+    std::sort(reads.begin(), reads.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    reads.erase(std::unique(reads.begin(), reads.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
+                reads.end());
   }
 
   MethodPlan& plan_;
   const program::Method& method_;
+  std::vector<uint8_t> is_redirected_;
+  size_t use_count_ = 0;
 };
 
 }  // namespace

@@ -82,6 +82,16 @@ def test_dynamic_sizes(load):
         np.testing.assert_array_equal(method([array])[0], -array)
 
 
+def test_results_in_the_memory_of_a_state_stay_there_for_the_next_call(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (N,))
+    total = p.zero_buffer(np.float32, (N,), name="total")
+    p.output(p.call("aten::add.out", total, x, 1, out=p.tensor(np.float32, (N,), share=total)))
+    method = load(p)
+    for calls in (1, 2, 3):
+        np.testing.assert_array_equal(method([ramp()])[0], calls * ramp())
+
+
 @st.composite
 def programs(draw):
     """Tensors in a few slots of memory, and additions and updates among them in any order."""

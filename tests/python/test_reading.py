@@ -213,3 +213,18 @@ def test_nodes_that_give_other_shapes_than_declared_are_refused() -> None:
     pad = {"pre_paddings": [0, 1 << 30], "post_paddings": [0, 0], "padding_value": 0.0}
     g.node("StaticConstantPad", input=g.input((2, 3)), output=g.output((2, 4)), **pad)
     assert "node 0 (pad): a result of shape [2, 1073741827] is not possible" in refusal(delegated_program(g))
+
+
+def test_method_names_have_no_control_characters() -> None:
+    for name in ("\0", "a\nb"):
+        assert "has control characters" in refusal(ProgramBuilder(name).build())
+    with pytest.raises(en.ProgramLoadError, match=r"method 'forward\\x00' not found"):
+        en.Runtime.get().load_program(adder().build()).load_method("forward\0")
+
+
+def test_paths_that_are_not_utf_8(tmp_path: Path) -> None:
+    path = Path(str(tmp_path) + "/\udcff.pte")
+    path.write_bytes(adder().build())
+    assert en.Runtime.get().load_program(path).method_names == ["forward"]
+    assert en.Runtime.get().load_program(str(path)).method_names == ["forward"]
+    assert "no such file" in refusal("/tmp/\ud800.pte")

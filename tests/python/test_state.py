@@ -172,3 +172,16 @@ def test_weights_are_stored_once_across_methods(make):
         packed.append(method.memory["packed"])
     assert WEIGHT.nbytes <= packed[0] < 2 * WEIGHT.nbytes
     assert packed == packed[:1] * 3
+
+
+def test_states_written_as_items_of_a_list_are_restored(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    parts = p.value([p.zero_buffer(np.float32, (1,), name=name) for name in "ab"])
+    p.raw_call("aten::split_copy.Tensor_out", [x.index, p.value(1).index, p.value(0).index, parts.index, parts.index])
+    p.call("aten::index_select.out", x, 0, p.constant(np.array([9])), out=p.tensor(np.float32, (1,)))
+    p.output(x)
+    method = load(p)
+    with pytest.raises(ExecutionError, match="out of range"):
+        method([np.ones(2, np.float32)])
+    assert method.state["a"] == 0 and method.state["b"] == 0

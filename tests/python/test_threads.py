@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import executorch_numpy_runtime as en
+from builder import ProgramBuilder
 from goldens import Case, cases, check_run, inputs_of
 
 
@@ -65,3 +69,80 @@ def test_other_python_threads_go_on_during_a_call():
     stop.set()
     thread.join()
     assert ticks > 10
+
+
+def exponentials(size: int = 100_000) -> bytes:
+    p = ProgramBuilder()
+    x = p.input(np.float32, (size,))
+    for _ in range(10):
+        x = p.call("aten::exp.out", x, out=p.tensor(np.float32, (size,)))
+    p.output(x)
+    return p.build()
+
+
+def run_script(tmp_path, text: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "model.pte").write_bytes(exponentials())
+    (tmp_path / "script.py").write_text(
+        "import resource, sys, threading, time\nimport numpy as np\nimport executorch_numpy_runtime as en\n"
+        "program = en.Runtime.get().load_program(sys.argv[1])\nx = np.full(100_000, -1, np.float32)\n"
+        + textwrap.dedent(text)
+    )
+    arguments = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "model.pte")]
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+
+
+def test_calls_that_run_on_while_the_interpreter_ends(tmp_path):
+    done = run_script(tmp_path, """
+        def call(method):
+            while True:
+                method([x])
+
+        for _ in range(4):
+            threading.Thread(target=call, args=(program.clone_method("forward"),), daemon=True).start()
+        time.sleep(0.2)
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_system_that_gives_no_threads(tmp_path):
+    done = run_script(tmp_path, """
+        method = program.load_method("forward")
+        in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (in_use + (30 << 20),) * 2)
+        en.set_num_threads(64)
+        method([x])
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_profiles_beside_calls():
+    method = en.Runtime.get().load_program(exponentials()).load_method("forward")
+    x = np.full(100_000, -1, np.float32)
+
+    def profile() -> None:
+        for _ in range(20):
+            assert len(method.profile([x])[1]) == 10
+
+    def call() -> None:
+        for _ in range(20):
+            method([x])
+
+    with ThreadPoolExecutor(4) as pool:
+        for task in [pool.submit(work) for work in (profile, call, profile, call)]:
+            task.result(timeout=60)
+
+
+def test_methods_have_their_own_random_numbers():
+    p = ProgramBuilder()
+    p.output(p.call("aten::rand.out", [10_000], out=p.tensor(np.float32, (10_000,))))
+    data = p.build()
+    program = en.Runtime.get().load_program(data)
+    methods = [program.load_method("forward"), program.clone_method("forward")]
+    first = [method([])[0] for method in methods]
+    assert not np.array_equal(*first)
+    np.testing.assert_array_equal(first[0], en.Runtime.get().load_program(data).load_method("forward")([])[0])
+    program.seed(0)
+    for method, numbers in zip(methods, first, strict=True):
+        np.testing.assert_array_equal(method([])[0], numbers)
+    program.seed(1)
+    assert not np.array_equal(methods[0]([])[0], first[0])

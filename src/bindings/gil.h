@@ -1,0 +1,55 @@
+#pragma once
+
+// Releasing and taking Python's lock, also while the interpreter shuts down.
+
+#include <Python.h>
+
+#if defined(__GLIBCXX__) || defined(__GLIBCPP__)
+#include <cxxabi.h>
+#endif
+
+#include <chrono>
+#include <thread>
+
+namespace enr::bindings {
+
+// Runs what takes the lock. Before Python 3.14, a thread that asks for it while the interpreter shuts down is ended
+// by unwinding its stack, which C++ frames that must not throw turn into an abort: such a thread sleeps instead.
+template <class Take>
+auto take_gil(Take take) {
+#if defined(__GLIBCXX__) || defined(__GLIBCPP__)
+  try {
+    return take();
+  } catch (abi::__forced_unwind&) {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+#else
+  return take();
+#endif
+}
+
+class ReleasedGil {
+ public:
+  ReleasedGil() noexcept : state_(PyEval_SaveThread()) {}
+  ~ReleasedGil() {
+    take_gil([this] { PyEval_RestoreThread(state_); });
+  }
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+class TakenGil {
+ public:
+  TakenGil() : state_(take_gil([] { return PyGILState_Ensure(); })) {}
+  ~TakenGil() { PyGILState_Release(state_); }
+  TakenGil(const TakenGil&) = delete;
+  TakenGil& operator=(const TakenGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+}  // namespace enr::bindings
