@@ -118,10 +118,11 @@ def test_a_system_that_gives_no_threads(tmp_path):
 def test_profiles_beside_calls():
     method = en.Runtime.get().load_program(exponentials()).load_method("forward")
     x = np.full(100_000, -1, np.float32)
+    count = len(method.profile([x])[1])
 
     def profile() -> None:
         for _ in range(20):
-            assert len(method.profile([x])[1]) == 10
+            assert len(method.profile([x])[1]) == count
 
     def call() -> None:
         for _ in range(20):
