@@ -17,7 +17,7 @@ namespace {
 
 // Elements that pay for a thread: many, since the caller has what it quantises in its own cache.
 constexpr size_t kGrain = 256 * 1024;
-constexpr size_t kRowGrain = 32 * 1024;
+constexpr size_t kRowGrain = 8 * 1024;
 // Rows whose parameters are found together: each waits for a chain of operations, but not for the others'.
 constexpr size_t kRowsAtOnce = 8;
 
