@@ -52,7 +52,7 @@ class Pool {
     // Where the system gives no more threads, those there are do all the work.
     try {
       for (size_t i = 0; i < workers; ++i) workers_.emplace_back([this, i] { work(i + 1); });
-    } catch (const std::system_error&) {
+    } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch)
     }
   }
 
