@@ -219,7 +219,52 @@ class Builder {
     }
   }
 
+  // Values that views and moves may point to memory which is not the planned one, as exporters never do.
+  std::vector<bool> find_misplaced() const {
+    std::vector<std::vector<uint32_t>> refer(method_.values.size());
+    std::vector<bool> is_misplaced(method_.values.size());
+    std::vector<uint32_t> found;
+    const auto add = [&](uint32_t value) {
+      if (is_misplaced[value]) return;
+      is_misplaced[value] = true;
+      found.push_back(value);
+    };
+    for (const Instruction& instruction : plan_->instructions) {
+      const bool is_move = instruction.kind == InstructionKind::kMove;
+      if (!is_move && !is_view(instruction)) continue;
+      const auto args = plan_->args_of(instruction);
+      const uint32_t from = args[0], to = args[is_move ? 1 : 2];
+      const program::Tensor *source = tensor_of(method_, from), *target = tensor_of(method_, to);
+      if (source == nullptr || target == nullptr) continue;
+      refer[from].push_back(to);
+      const bool fits = source->dtype == target->dtype && is_placed(*target);
+      if (is_move ? !fits || source->sizes.size() != target->sizes.size() || source->size_bytes > target->size_bytes
+                  : !fits || !is_placed(*source) || source->placement.arena != target->placement.arena ||
+                        source->placement.offset != target->placement.offset) {
+        add(to);
+      }
+    }
+    while (!found.empty()) {
+      const uint32_t value = found.back();
+      found.pop_back();
+      for (const uint32_t to : refer[value]) add(to);
+    }
+    for (uint32_t v = 0; v < method_.values.size(); ++v) {
+      const auto holds_one = [&](const std::vector<uint32_t>& items) {
+        return std::any_of(items.begin(), items.end(), [&](uint32_t item) {
+          return item != program::OptionalTensorList::kNone && is_misplaced[item];
+        });
+      };
+      if (const auto* list = std::get_if<program::TensorList>(&method_.values[v]))
+        is_misplaced[v] = holds_one(list->items);
+      if (const auto* optional = std::get_if<program::OptionalTensorList>(&method_.values[v]))
+        is_misplaced[v] = holds_one(optional->items);
+    }
+    return is_misplaced;
+  }
+
   void find_regions(const std::vector<std::vector<uint32_t>>& states_of) {
+    const std::vector<bool> is_misplaced = find_misplaced();
     std::vector<raise::Instruction> instructions;
     for (const Instruction& instruction : plan_->instructions) {
       raise::Instruction& added = instructions.emplace_back();
@@ -231,7 +276,10 @@ class Builder {
         added.written.push_back(added.args[a]);
         added.writes_state |= !states_of[added.args[a]].empty();
       }
-      if (instruction.kind == InstructionKind::kOperator) added.op = plan_->operators[instruction.callee]->name;
+      // Regions rely on the plan of memory.
+      const bool stays = std::any_of(added.args.begin(), added.args.end(), [&](uint32_t v) { return is_misplaced[v]; });
+      if (instruction.kind == InstructionKind::kOperator && (!stays || is_view(instruction)))
+        added.op = plan_->operators[instruction.callee]->name;
     }
     for (const Instruction& instruction : plan_->instructions) {
       if (instruction.kind == InstructionKind::kJumpIfFalse && instruction.destination < instructions.size()) {

@@ -167,3 +167,20 @@ def test_long_chains_and_lists_load_quickly(load):
     p.output(negated(p, x))
     with pytest.raises(ProgramLoadError, match="too many states: 15000"):
         load(p)
+
+
+def test_compiled_regions_follow_views_to_memory_that_is_not_the_planned_one(load):
+    p, x = started()
+    base = p.call("aten::abs.out", x, out=p.tensor(np.float32, (N,)))
+    elsewhere = view(p, base, p.tensor(np.float32, (N,)))
+    p.call("aten::add.out", x, x, 1, out=p.tensor(np.float32, (N,), share=base))
+    p.output(negated(p, elsewhere))
+    x = np.arange(N, dtype=np.float32) - 3
+    np.testing.assert_array_equal(load(p)([x])[0], -2 * x)
+
+    p, x = started()
+    elsewhere = view(p, x, p.tensor(np.float32, (N,)))
+    p.call("aten::abs.out", x, out=p.tensor(np.float32, (N,), share=elsewhere))
+    p.output(negated(p, elsewhere))
+    x = np.arange(N, dtype=np.float32) - 3
+    np.testing.assert_array_equal(load(p)([x])[0], -x)
