@@ -338,11 +338,22 @@ class Method::ReadCopies {
   std::vector<Value> copies_;
 };
 
+// What was freed and is now written, or updated in place, starts over as zeros.
+void Method::give_memory(size_t index) {
+  for (const plan::TensorUse& use : plan_->movable_uses[index]) {
+    auto* tensor = values_[use.value].get<Tensor>();
+    if (!use.is_written || tensor == nullptr || tensor->data != nullptr || tensor->numel() == 0) continue;
+    context_.resize(*tensor, Sizes(tensor->sizes()));
+    std::memset(tensor->data, 0, tensor->size_bytes());
+  }
+}
+
 void Method::call_operator(const plan::Instruction& instruction, size_t index) {
   const Operator& op = *plan_->operators[instruction.callee];
   context_.begin(call_sites_[index]);
   const uint64_t start = trace_ != nullptr ? now_ns() : 0;
   try {
+    give_memory(index);
     const ReadCopies copies(*this, instruction, index);
     op.run(context_, Arguments(arguments_.data() + instruction.first_arg, instruction.arg_count));
   } catch (const Error& error) {
@@ -371,6 +382,7 @@ void Method::call_delegate(const plan::Instruction& instruction, size_t index) {
   const size_t input_count = plan_->delegates[instruction.callee]->input_count();
   const uint64_t start = trace_ != nullptr ? now_ns() : 0;
   try {
+    give_memory(index);
     const ReadCopies copies(*this, instruction, index);
     delegate_arguments_.clear();
     for (size_t a = 0; a < instruction.arg_count; ++a) {

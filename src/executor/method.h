@@ -64,6 +64,7 @@ class Method {
   void check_outputs() const;
   size_t step(size_t index);
   class ReadCopies;
+  void give_memory(size_t index);
   void call_operator(const plan::Instruction& instruction, size_t index);
   bool run_region(uint32_t region, size_t index);
   void call_delegate(const plan::Instruction& instruction, size_t index);

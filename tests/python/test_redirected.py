@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builder import ProgramBuilder
+from builder import PayloadBuilder, ProgramBuilder
 from executorch_numpy_runtime import ExecutionError, ProgramLoadError
 
 N = 8
@@ -53,6 +53,28 @@ def test_freed_tensors_may_be_written_again(load, options):
     method = load(p)
     for _ in range(2):
         np.testing.assert_array_equal(method([ONES])[0], -ONES)
+
+
+def test_freed_tensors_are_zeros_where_they_are_updated(load):
+    p, x = started()
+    y = negated(p, x)
+    p.free(y)
+    index = p.constant(np.array([2]))
+    p.raw_call("aten::copy_", [y.index, p.constant(np.zeros(1, np.float32)).index, p.value(False).index, y.index])
+    p.call("aten::index_add.out", y, 0, index, p.constant(np.ones(1, np.float32)), 1, out=p.tensor(np.float32, (N,)))
+    p.output(y)
+    np.testing.assert_array_equal(load(p)([ONES])[0], np.zeros(N, np.float32))
+
+
+def test_delegates_may_write_freed_tensors(load):
+    p, x = started()
+    y = negated(p, x)
+    p.free(y)
+    g = PayloadBuilder()
+    g.node("Abs", input=g.input((N,)), output=g.output((N,)))
+    p.delegate_call("XnnpackBackend", g.build(), [x], [y])
+    p.output(y)
+    np.testing.assert_array_equal(load(p)([-ONES])[0], ONES)
 
 
 def test_freed_inputs_have_memory_in_the_next_call(load):
