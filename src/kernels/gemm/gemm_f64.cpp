@@ -21,6 +21,7 @@ size_t panel_count(size_t n) noexcept { return (n + f64_kernels().width - 1) / f
 void pack_panel(const MatmulF64& call, const double* b, size_t panel, double* out) noexcept {
   const size_t width = f64_kernels().width, column = panel * width, columns = std::min(width, call.n - column);
   const size_t row_step = call.b_transposed ? 1 : call.n, column_step = call.b_transposed ? call.k : 1;
+  if (call.k == 0) return;  // B may have no address
   b += column * column_step;
   for (size_t k = 0; k < call.k; ++k, out += width) {
     for (size_t j = 0; j < columns; ++j) out[j] = b[k * row_step + j * column_step];
