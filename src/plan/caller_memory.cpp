@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "program/list_items.h"
+
 namespace enr::plan {
 
 namespace {
@@ -98,18 +100,12 @@ class Finder {
   static bool is_written(const Operator& op, size_t arg) { return arg < 64 && (op.written_args >> arg & 1) != 0; }
 
   void add(uint32_t value, bool writes) {
-    const program::Value& v = method_.values[value];
-    if (std::holds_alternative<program::Tensor>(v)) {
-      const uint32_t root = roots_[value];
-      if (writes && root != value) is_written_through_[root] = 1;
+    program::for_each_item(method_, value, [&](uint32_t item) {
+      if (tensor(item) == nullptr) return;
+      const uint32_t root = roots_[item];
+      if (writes && root != item) is_written_through_[root] = 1;
       accesses_.push_back({root, writes});
-    } else if (const auto* list = std::get_if<program::TensorList>(&v)) {
-      for (const uint32_t item : list->items) add(item, writes);
-    } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&v)) {
-      for (const uint32_t item : optional->items) {
-        if (item != program::OptionalTensorList::kNone) add(item, writes);
-      }
-    }
+    });
   }
 
   static Range range(const program::Tensor& t) { return {t.placement.offset, t.placement.offset + t.size_bytes}; }

@@ -6,6 +6,7 @@
 #include "plan/caller_memory.h"
 #include "plan/overlaps.h"
 #include "plan/requirements.h"
+#include "program/list_items.h"
 #include "program/overlap.h"
 
 namespace enr::plan {
@@ -250,15 +251,8 @@ class Builder {
       for (const uint32_t to : refer[value]) add(to);
     }
     for (uint32_t v = 0; v < method_.values.size(); ++v) {
-      const auto holds_one = [&](const std::vector<uint32_t>& items) {
-        return std::any_of(items.begin(), items.end(), [&](uint32_t item) {
-          return item != program::OptionalTensorList::kNone && is_misplaced[item];
-        });
-      };
-      if (const auto* list = std::get_if<program::TensorList>(&method_.values[v]))
-        is_misplaced[v] = holds_one(list->items);
-      if (const auto* optional = std::get_if<program::OptionalTensorList>(&method_.values[v]))
-        is_misplaced[v] = holds_one(optional->items);
+      program::for_each_item(method_, v,
+                             [&](uint32_t item) { is_misplaced[v] = is_misplaced[v] || is_misplaced[item]; });
     }
     return is_misplaced;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "program/list_items.h"
+#include "program/overlap.h"
 
 namespace enr::plan {
 
@@ -32,9 +34,7 @@ class Finder {
 
   bool is_placed(uint32_t value) const {
     const program::Tensor& t = *tensor(value);
-    return t.size_bytes != 0 &&
-           (t.storage == program::Storage::kPlanned || t.storage == program::Storage::kMutableInitial ||
-            t.storage == program::Storage::kExternalMutable);
+    return t.size_bytes != 0 && program::is_placed(t);
   }
 
   uint64_t begin(const TensorUse& use) const { return tensor(use.value)->placement.offset; }
@@ -51,19 +51,11 @@ class Finder {
       if (!is_operator) return a >= plan_.delegates[instruction.callee]->input_count();
       return a < 64 && (plan_.operators[instruction.callee]->written_args >> a & 1) != 0;
     };
-    const auto add = [&](uint32_t value, size_t a, bool is_item) {
-      if (value >= method_.values.size() || tensor(value) == nullptr) return;
-      uses.push_back({value, static_cast<uint32_t>(a), is_written(a), is_item});
-    };
     for (size_t a = 0; a < std::min(count, args.size()); ++a) {
-      const program::Value& value = method_.values[args[a]];
-      if (const auto* list = std::get_if<program::TensorList>(&value)) {
-        for (const uint32_t item : list->items) add(item, a, true);
-      } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&value)) {
-        for (const uint32_t item : optional->items) add(item, a, true);
-      } else {
-        add(args[a], a, false);
-      }
+      program::for_each_item(method_, args[a], [&](uint32_t value) {
+        if (tensor(value) == nullptr) return;
+        uses.push_back({value, static_cast<uint32_t>(a), is_written(a), value != args[a]});
+      });
     }
     use_count_ += uses.size();
     if (use_count_ > kMaxUses) fail_load(method_.name, ": the instructions take more than ", kMaxUses, " tensors");

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "program/list_items.h"
 #include "program/overlap.h"
 
 namespace enr::raise {
@@ -63,16 +64,9 @@ class Analysis {
 
   template <class Visit>
   void for_each_tensor(uint32_t value, const Visit& visit) {
-    const program::Value& v = method_.values[value];
-    if (const auto* list = std::get_if<program::TensorList>(&v)) {
-      for (const uint32_t item : list->items) visit(item);
-    } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&v)) {
-      for (const uint32_t item : optional->items) {
-        if (item != program::OptionalTensorList::kNone) visit(item);
-      }
-    } else if (std::holds_alternative<program::Tensor>(v)) {
-      visit(value);
-    }
+    program::for_each_item(method_, value, [&](uint32_t item) {
+      if (std::holds_alternative<program::Tensor>(method_.values[item])) visit(item);
+    });
   }
 
   // Where the value lies; null where it has no planned memory.

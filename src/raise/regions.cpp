@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "program/list_items.h"
 #include "program/overlap.h"
 #include "raise/planned_memory.h"
 #include "raise/region_builder.h"
@@ -61,33 +62,19 @@ class Search {
   }
 
  private:
-  template <class Visit>
-  void for_each_tensor(uint32_t value, const Visit& visit) const {
-    const program::Value& v = method_.values[value];
-    if (const auto* list = std::get_if<program::TensorList>(&v)) {
-      for (const uint32_t item : list->items) visit(item);
-    } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&v)) {
-      for (const uint32_t item : optional->items) {
-        if (item != program::OptionalTensorList::kNone) visit(item);
-      }
-    } else {
-      visit(value);
-    }
-  }
-
   void find_readers() {
     readers_.resize(method_.values.size());
     is_output_.resize(method_.values.size(), false);
     for (uint32_t i = 0; i < instructions_.size(); ++i) {
       for (const uint32_t arg : instructions_[i].args) {
-        for_each_tensor(arg, [&](uint32_t value) {
+        program::for_each_item(method_, arg, [&](uint32_t value) {
           if (++reads_ <= kMaxReads) readers_[value].push_back(i);
         });
         if (reads_ > kMaxReads) return;
       }
     }
     for (const uint32_t output : method_.outputs) {
-      for_each_tensor(output, [&](uint32_t value) { is_output_[value] = true; });
+      program::for_each_item(method_, output, [&](uint32_t value) { is_output_[value] = true; });
     }
   }
 
@@ -146,7 +133,7 @@ class Search {
     const auto defined = builder.newly_defined();
     bool fits = true;
     for (const uint32_t arg : instructions_[index].written) {
-      for_each_tensor(arg, [&](uint32_t value) {
+      program::for_each_item(method_, arg, [&](uint32_t value) {
         fits &= std::find(defined.begin(), defined.end(), value) != defined.end() ||
                 !is_used_outside(value, index, index + 1);
       });
@@ -160,7 +147,7 @@ class Search {
     for (const uint32_t input : method_.inputs) is_written[input] = true;
     for (const Instruction& instruction : instructions_) {
       for (const uint32_t arg : instruction.written) {
-        for_each_tensor(arg, [&](uint32_t value) { is_written[value] = true; });
+        program::for_each_item(method_, arg, [&](uint32_t value) { is_written[value] = true; });
       }
     }
     for (uint32_t v = 0; v < method_.values.size(); ++v) {
