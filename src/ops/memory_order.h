@@ -3,7 +3,7 @@
 // Kernels that need dense arrays, on tensors of any dim order.
 
 #include "ops/context.h"
-#include "ops/elementwise.h"
+#include "ops/pointwise/elementwise.h"
 #include "ops/scratch_tensor.h"
 
 namespace enr::ops {

@@ -1,0 +1,67 @@
+#pragma once
+
+// Loops over functions of single numbers, for operators too rare for a kernel of their own.
+
+#include "ops/pointwise/elementwise.h"
+
+namespace enr::ops {
+
+namespace detail {
+
+template <class F, class T>
+void run_scalar_unary(void* out, const void* const* in, const uint8_t* step, size_t n,
+                      const LoopParams& params) noexcept {
+  const T* x = static_cast<const T*>(in[0]);
+  T* to = static_cast<T*>(out);
+  for (size_t i = 0; i < n; ++i) to[i] = static_cast<T>(F()(x[i * step[0]], params));
+}
+
+template <class F, class T>
+void run_scalar_binary(void* out, const void* const* in, const uint8_t* step, size_t n,
+                       const LoopParams& params) noexcept {
+  const T* x = static_cast<const T*>(in[0]);
+  const T* y = static_cast<const T*>(in[1]);
+  T* to = static_cast<T*>(out);
+  for (size_t i = 0; i < n; ++i) to[i] = static_cast<T>(F()(x[i * step[0]], y[i * step[1]], params));
+}
+
+constexpr uint8_t kScalarCost = 16;
+
+}  // namespace detail
+
+// F()(x, params) for T float or double.
+template <class F>
+Loop scalar_unary_loop(DType common) {
+  const bool is_double = common == DType::kFloat64;
+  Loop loop;
+  loop.run = is_double ? &detail::run_scalar_unary<F, double> : &detail::run_scalar_unary<F, float>;
+  loop.out = loop.in[0] = is_double ? DType::kFloat64 : DType::kFloat32;
+  loop.inputs = 1;
+  loop.cost = detail::kScalarCost;
+  return loop;
+}
+
+// F()(x, y, params) for T float or double.
+template <class F>
+Loop scalar_binary_loop(DType common) {
+  const bool is_double = common == DType::kFloat64;
+  Loop loop;
+  loop.run = is_double ? &detail::run_scalar_binary<F, double> : &detail::run_scalar_binary<F, float>;
+  loop.out = loop.in[0] = loop.in[1] = is_double ? DType::kFloat64 : DType::kFloat32;
+  loop.inputs = 2;
+  loop.cost = detail::kScalarCost;
+  return loop;
+}
+
+// F()(x, y, params) for int64.
+template <class F>
+Loop integer_binary_loop() {
+  Loop loop;
+  loop.run = &detail::run_scalar_binary<F, int64_t>;
+  loop.out = loop.in[0] = loop.in[1] = DType::kInt64;
+  loop.inputs = 2;
+  loop.cost = detail::kScalarCost;
+  return loop;
+}
+
+}  // namespace enr::ops
