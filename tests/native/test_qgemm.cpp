@@ -125,14 +125,16 @@ void check_dynamic(const Size& size, QWeightType type, size_t block_size, Weight
   AlignedBuffer workspace(qgemm_workspace_bytes(m, n, k));
   const QWorkspace space{workspace.data(), workspace.size_bytes()};
   const QClamp clamp{.min = -100.0f, .max = 90.0f};
+  const bool backwards = (m + n) % 2 != 0;
   std::vector<float> c(m * c_stride + 1, 77.0f);
   std::vector<uint16_t> c_half(m * c_stride + 1, half_bits(77.0f));
   const int8_t* rows_of_a = reinterpret_cast<const int8_t*>(a.data());
   if (half) {
-    qgemm_dynamic(m, w, rows_of_a, a_stride, rows.data(), packed.data(), clamp, c_half.data(), c_stride, space);
+    qgemm_dynamic(m, w, rows_of_a, a_stride, rows.data(), packed.data(), clamp, c_half.data(), c_stride, space,
+                  backwards);
     for (size_t i = 0; i < c.size(); ++i) c[i] = half_value(c_half[i]);
   } else {
-    qgemm_dynamic(m, w, rows_of_a, a_stride, rows.data(), packed.data(), clamp, c.data(), c_stride, space);
+    qgemm_dynamic(m, w, rows_of_a, a_stride, rows.data(), packed.data(), clamp, c.data(), c_stride, space, backwards);
   }
   size_t wrong = 0;
   for (size_t i = 0; i < m; ++i) {

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <memory>
 
 #include "base/error.h"
@@ -61,14 +62,21 @@ struct StaticGemmStep : GemmStep {
   }
 };
 
+// Weights that no second-level cache holds are passed over in the other direction each time: those of the last run's
+// end are still there.
+constexpr size_t kAlternatingBytes = 1024 * 1024;
+
 struct DynamicGemmStep : GemmStep {
   kernels::QClamp clamp;
   size_t parameters_offset = 0;
+  mutable std::atomic<bool> backwards{false};
 
   void run(const Frame& frame) const noexcept override {
     const auto* rows = reinterpret_cast<const kernels::Quantization*>(frame.in<std::byte>(a) + parameters_offset);
+    const bool back = packed->size_bytes() >= kAlternatingBytes && backwards.load(std::memory_order_relaxed);
+    backwards.store(!back, std::memory_order_relaxed);
     kernels::qgemm_dynamic(m, weights, frame.in<int8_t>(a), a_stride, rows, packed->data(), clamp, frame.out<float>(c),
-                           c_stride, workspace(frame));
+                           c_stride, workspace(frame), back);
   }
 };
 

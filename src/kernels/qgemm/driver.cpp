@@ -76,9 +76,9 @@ struct Schedule {
 };
 
 // Runs body(task, thread) for tasks [0, count). Each thread has neighbouring tasks of its own (those it had in the
-// layer before, as a rule), then takes others'.
+// layer before, as a rule), then takes others'. backwards: the last one of a share first.
 template <class Body>
-void each_in_shares(size_t count, size_t threads, const Body& body) noexcept {
+void each_in_shares(size_t count, size_t threads, bool backwards, const Body& body) noexcept {
   std::atomic<size_t> next[kMaxThreads];
   const auto first = [&](size_t thread) { return count * thread / threads; };
   for (size_t thread = 0; thread < threads; ++thread) next[thread] = first(thread);
@@ -87,7 +87,7 @@ void each_in_shares(size_t count, size_t threads, const Body& body) noexcept {
       const size_t owner = (thread + k) % threads;
       for (size_t i = next[owner].fetch_add(1, std::memory_order_relaxed); i < first(owner + 1);
            i = next[owner].fetch_add(1, std::memory_order_relaxed)) {
-        body(i, thread);
+        body(backwards ? first(owner) + first(owner + 1) - 1 - i : i, thread);
       }
     }
   });
@@ -134,12 +134,12 @@ class Runner {
     const size_t tiles = (product_.m + tile - 1) / tile;
     const size_t wide = rows_bytes(group, activations_, product_.weights.k);
     const size_t slot = wide + wide_bytes(product_.weights.k);
-    each_in_shares(schedule.groups, schedule.threads, [&](size_t i, size_t thread) {
+    each_in_shares(schedule.groups, schedule.threads, false, [&](size_t i, size_t thread) {
       const size_t row = tiles * i / schedule.groups * tile;
       const size_t count = std::min(tiles * (i + 1) / schedule.groups * tile, product_.m) - row;
       PackedRows rows = pack_rows(row, count, group, space + thread * slot);
       rows.wide = wide_panel(space + thread * slot + wide);
-      for (size_t panel = 0; panel < panels_.count; ++panel) multiply(rows, row, 0, count, panel);
+      each_panel(0, panels_.count, [&](size_t panel) { multiply(rows, row, 0, count, panel); });
     });
   }
 
@@ -152,16 +152,20 @@ class Runner {
     const size_t tiles = (product_.m + activations_.max_rows - 1) / activations_.max_rows;
     const size_t row_chunks = std::clamp<size_t>(2 * schedule.threads / column_chunks, 1, tiles);
     const size_t chunk_rows = (tiles + row_chunks - 1) / row_chunks * activations_.max_rows;
-    each_in_shares(column_chunks * row_chunks, schedule.threads, [&](size_t i, size_t thread) {
+    each_in_shares(column_chunks * row_chunks, schedule.threads, product_.backwards, [&](size_t i, size_t thread) {
       PackedRows rows = packed;
       rows.wide = wide_panel(wide + thread * wide_bytes(product_.weights.k));
       const size_t row = i % row_chunks * chunk_rows, first = i / row_chunks * chunk;
       if (row >= product_.m) return;
       const size_t count = std::min(chunk_rows, product_.m - row);
-      for (size_t panel = first; panel < std::min(first + chunk, panels_.count); ++panel) {
-        multiply(rows, 0, row, count, panel);
-      }
+      each_panel(first, std::min(first + chunk, panels_.count),
+                 [&](size_t panel) { multiply(rows, 0, row, count, panel); });
     });
+  }
+
+  template <class Body>
+  void each_panel(size_t begin, size_t end, const Body& body) const noexcept {
+    for (size_t i = begin; i < end; ++i) body(product_.backwards ? begin + end - 1 - i : i);
   }
 
   std::byte* wide_panel(std::byte* space) const noexcept {
@@ -224,7 +228,8 @@ class Runner {
     tile.block_size = w.block_size;
     tile.blocks = panels_.blocks;
     tile.wide = rows.wide;
-    if (panel + 1 < panels_.count && w.n * w.k >= kFetchedWeights) tile.next = panels_.at(product_.packed, panel + 1);
+    const size_t next = product_.backwards ? panel - 1 : panel + 1;
+    if (next < panels_.count && w.n * w.k >= kFetchedWeights) tile.next = panels_.at(product_.packed, next);
     tile.row_terms = rows.terms != nullptr ? rows.terms + begin * panels_.blocks : nullptr;
     tile.c_stride = product_.c_stride;
     at += column;

@@ -32,6 +32,7 @@ struct QProduct {
   size_t rows_each = 1;
   // C's rows may come in lines: c_line rows c_stride apart, lines c_line_stride apart. 0: one line.
   size_t c_line = 0, c_line_stride = 0;
+  bool backwards = false;  // panels are taken from the last to the first
 };
 
 // The activations of rows [row, row + count), each to a + i * a_stride with copy_int8 or copy_int4 of the table.

@@ -40,7 +40,8 @@ void qgemm_static(size_t m, size_t n, size_t k, const void* a, size_t a_stride, 
 
 template <class Out>
 void qgemm_dynamic(size_t m, const QWeights& weights, const int8_t* a, size_t a_stride, const Quantization* rows,
-                   const void* packed, QClamp clamp, Out* c, size_t c_stride, QWorkspace workspace) noexcept {
+                   const void* packed, QClamp clamp, Out* c, size_t c_stride, QWorkspace workspace,
+                   bool backwards) noexcept {
   const QProduct product{.kind = sizeof(Out) == sizeof(float) ? QKind::kDynamic : QKind::kDynamicF16,
                          .weights = weights,
                          .packed = packed,
@@ -48,13 +49,14 @@ void qgemm_dynamic(size_t m, const QWeights& weights, const int8_t* a, size_t a_
                          .c = c,
                          .c_stride = c_stride,
                          .clamp = clamp,
-                         .rows = rows};
+                         .rows = rows,
+                         .backwards = backwards};
   run(product, a, a_stride, workspace);
 }
 
 template void qgemm_dynamic<float>(size_t, const QWeights&, const int8_t*, size_t, const Quantization*, const void*,
-                                   QClamp, float*, size_t, QWorkspace) noexcept;
+                                   QClamp, float*, size_t, QWorkspace, bool) noexcept;
 template void qgemm_dynamic<uint16_t>(size_t, const QWeights&, const int8_t*, size_t, const Quantization*, const void*,
-                                      QClamp, uint16_t*, size_t, QWorkspace) noexcept;
+                                      QClamp, uint16_t*, size_t, QWorkspace, bool) noexcept;
 
 }  // namespace enr::kernels

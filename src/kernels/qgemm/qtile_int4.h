@@ -27,6 +27,7 @@ struct Int4Steps {
     }
   }
 };
+constexpr size_t kInt4FetchAhead = 1024;               // bytes of the panel: it comes from far and is read once
 constexpr size_t kInt4PairBytes = kInt4Group * kLane;  // of one vector of outputs: two steps in half bytes
 
 #if ENR_INT4_MADDUBS
@@ -84,6 +85,8 @@ ENR_INLINE void dot_int4_steps(I32 (&sum)[R][V], Rows<R>& a, const char*& b, siz
     if constexpr (R <= 2 && !ENR_INT4_MADDUBS) {
       Int4Sum other[R][V] = {}, third[R][V] = {}, fourth[R][V] = {};
       for (; left >= 2; left -= 2, b += 2 * kStep) {
+#pragma GCC unroll 4
+        for (size_t line = 0; line < 2 * kStep; line += 64) __builtin_prefetch(b + kInt4FetchAhead + line);
         dot_int4_pair(part, other, a, b);
         dot_int4_pair(third, fourth, a, b + kStep);
       }

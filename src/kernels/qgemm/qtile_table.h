@@ -4,7 +4,7 @@
 
 #include "kernels/qgemm/qtile_int4.h"
 #if defined(__AMX_INT8__)
-#include "kernels/qgemm/qtile_amx.h"
+#include "kernels/qgemm/qtile_amx_int4.h"
 #endif
 
 namespace enr::kernels::ENR_ISA {
@@ -36,6 +36,12 @@ namespace {
     tile.vectors == 2 ? multiply_by_tiles<2>(tile, [&](auto&&... rest) { finish_##rows_function(tile, rest...); })  \
                       : multiply_by_tiles<1>(tile, [&](auto&&... rest) { finish_##rows_function(tile, rest...); }); \
   }
+#define ENR_DEFINE_INT4_TILE(name, rows_function, max_rows, multiply) \
+  ENR_DEFINE_TILE(few_rows_of_##name, rows_function, max_rows)        \
+  void name(const QTile& tile) noexcept {                             \
+    if (!suits_int4_tiles(tile)) return few_rows_of_##name(tile);     \
+    tile.vectors == 2 ? multiply<2>(tile) : multiply<1>(tile);        \
+  }
 #elif ENR_DOT4
 #define ENR_DEFINE_INT8_TILE(name, rows_function) ENR_DEFINE_TILE(name, rows_function, kMaxRows)
 #else
@@ -62,8 +68,12 @@ void widen_panel(const QTile& tile) {
 
 ENR_DEFINE_INT8_TILE(static_tile, static_rows)
 ENR_DEFINE_INT8_TILE(dynamic_tile, dynamic_rows)
-ENR_DEFINE_TILE(int4_tile, int4_rows, kMaxInt4Rows)
-ENR_DEFINE_TILE(int4_block_tile, int4_block_rows, kMaxBlockRows)
+#if !defined(__AMX_INT8__)
+#define ENR_DEFINE_INT4_TILE(name, rows_function, max_rows, multiply) ENR_DEFINE_TILE(name, rows_function, max_rows)
+#endif
+ENR_DEFINE_INT4_TILE(int4_tile, int4_rows, kMaxInt4Rows, multiply_int4_by_tiles)
+ENR_DEFINE_INT4_TILE(int4_block_tile, int4_block_rows, kMaxBlockRows, multiply_int4_blocks_by_tiles)
+#undef ENR_DEFINE_INT4_TILE
 #undef ENR_DEFINE_INT8_TILE
 #undef ENR_DEFINE_TILE
 #undef ENR_DEFINE_ROWS
@@ -195,9 +205,9 @@ constexpr uint8_t kOffset = 0;
 using Activation = int16_t;
 #endif
 #if defined(__AMX_INT8__)
-constexpr size_t kMaxInt8Rows = kBlockRows;
+constexpr size_t kMaxInt8Rows = kBlockRows, kTileInt4Rows = kBlockRows;
 #else
-constexpr size_t kMaxInt8Rows = kMaxRows;
+constexpr size_t kMaxInt8Rows = kMaxRows, kTileInt4Rows = kMaxInt4Rows;
 #endif
 #if defined(__AVX512BW__)
 constexpr size_t kSlack = kVectorBytes;
@@ -221,7 +231,7 @@ const QGemmTable& qgemm_table() {
       .int8 =
           {.bytes = kActivationBytes, .group = kGroup, .offset = kOffset, .max_rows = kMaxInt8Rows, .slack = kSlack},
       .int4 =
-          {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kMaxInt4Rows, .slack = kSlack},
+          {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kTileInt4Rows, .slack = kSlack},
       .widens = !ENR_DOT4,
       .static_tile = &static_tile,
       .dynamic_tile = &dynamic_tile,
