@@ -10,7 +10,10 @@ const OperatorTable& operator_table() {
     ops::register_convolution(built);
     ops::register_pooling(built);
     ops::register_resample(built);
-    ops::register_quantized(built);
+    ops::register_quantize(built);
+    ops::register_choose_parameters(built);
+    ops::register_quantized_embedding(built);
+    ops::register_mixed_products(built);
     ops::register_fft(built);
     ops::register_convolution_backward(built);
     ops::register_copy(built);

@@ -102,6 +102,22 @@ TEST_CASE("dequantising") {
   check_dequantize<int32_t>();
 }
 
+TEST_CASE("sums of floats times bytes") {
+  for (const size_t n : {0u, 1u, 7u, 16u, 33u, 64u, 200u, 1031u}) {
+    std::vector<float> x(n);
+    std::vector<int8_t> w(n);
+    double expected = 0, size = 1;
+    for (size_t i = 0; i < n; ++i) {
+      x[i] = static_cast<float>(i % 13) * 0.25f - 1.5f;
+      w[i] = static_cast<int8_t>(i * 37 % 256);
+      const double term = static_cast<double>(x[i]) * (w[i] - 1.5);
+      expected += term;
+      size += std::abs(term);
+    }
+    CHECK(std::abs(static_cast<double>(dot_bytes(x.data(), w.data(), n, 1.5f)) - expected) <= 1e-6 * size);
+  }
+}
+
 TEST_CASE("quantising by channel and back") {
   const size_t outer = 3, channels = 5, inner = 37, n = outer * channels * inner;
   const std::vector<float> scales = random_floats(channels, 1, 0.01f, 0.1f), in = random_floats(n, 2, -5, 5);

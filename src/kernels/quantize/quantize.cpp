@@ -74,7 +74,7 @@ void dequantize_run(const T* in, Out* out, size_t n, Quantization from) noexcept
       out[i] = Out(static_cast<float>(static_cast<int64_t>(in[i]) - from.zero_point) * from.scale);
     }
   } else {
-    quantize_table().dequantize[kIsHalf<Out>][kTypeOf<T>](in, out, n, from.scale, from.zero_point);
+    quantize_table().dequantize[kIsHalf<Out>][kTypeOf<T>](in, out, n, from.scale, static_cast<float>(from.zero_point));
   }
 }
 
@@ -135,6 +135,23 @@ int32_t quantize_bound(float value, Quantization q) noexcept {
   const float highest = static_cast<float>(std::numeric_limits<T>::max());
   const float quanta = value / q.scale + static_cast<float>(q.zero_point);
   return static_cast<int32_t>(std::lrint(std::fmin(std::fmax(quanta, lowest), highest)));
+}
+
+template <class T>
+void dequantize_by(const T* in, float* out, size_t n, float scale, float zero_point) noexcept {
+  if constexpr (sizeof(T) == 4) {
+    for (size_t i = 0; i < n; ++i) out[i] = (static_cast<float>(in[i]) - zero_point) * scale;
+  } else {
+    quantize_table().dequantize[0][kTypeOf<T>](in, out, n, scale, zero_point);
+  }
+}
+
+float dot_bytes(const float* x, const int8_t* w, size_t n, float zero_point) noexcept {
+  return quantize_table().dot(x, w, n, zero_point);
+}
+
+void extremes_with_zero(const float* in, size_t n, float& min, float& max) noexcept {
+  quantize_table().extremes[0](in, n, &min, &max);
 }
 
 // Computed as XNNPACK does, step by step, since the zero point must come out the same.
@@ -200,6 +217,7 @@ void quantize_rows_f16(size_t rows, size_t cols, const uint16_t* in, size_t in_s
   template void quantize<T>(const float*, T*, size_t, Quantization, int64_t, int64_t) noexcept;                       \
   template void quantize_f16<T>(const uint16_t*, T*, size_t, Quantization, int64_t, int64_t) noexcept;                \
   template void dequantize<T>(const T*, float*, size_t, Quantization) noexcept;                                       \
+  template void dequantize_by<T>(const T*, float*, size_t, float, float) noexcept;                                    \
   template void dequantize_f16<T>(const T*, uint16_t*, size_t, Quantization) noexcept;                                \
   template void quantize_channels<T>(const float*, T*, const ChannelQuantization&, int64_t, int64_t) noexcept;        \
   template void quantize_channels_f16<T>(const uint16_t*, T*, const ChannelQuantization&, int64_t, int64_t) noexcept; \

@@ -42,6 +42,13 @@ void dequantize(const T* in, float* out, size_t n, Quantization from) noexcept;
 template <class T>
 void dequantize_f16(const T* in, uint16_t* out, size_t n, Quantization from) noexcept;
 
+// The same with the zero point as a float, on the calling thread.
+template <class T>
+void dequantize_by(const T* in, float* out, size_t n, float scale, float zero_point) noexcept;
+
+// The sum of x * (w - zero_point) over n numbers, on the calling thread.
+float dot_bytes(const float* x, const int8_t* w, size_t n, float zero_point) noexcept;
+
 // Arrays of [outer, channels, inner] with a scale and zero point of each channel; a null zero_points means 0. An array
 // whose rows (tokens) have their own parameters has inner = row length. The float array may be of half bits (the _f16
 // functions).
@@ -67,6 +74,9 @@ void quantize_rows(size_t rows, size_t cols, const float* in, size_t in_stride, 
                    Quantization* parameters) noexcept;
 void quantize_rows_f16(size_t rows, size_t cols, const uint16_t* in, size_t in_stride, int8_t* out,
                        Quantization* parameters) noexcept;
+
+// The extremes of 0 and n numbers, on the calling thread; a NaN may count or not.
+void extremes_with_zero(const float* in, size_t n, float& min, float& max) noexcept;
 
 // The parameters quantize_rows gives a row with these extremes.
 Quantization dynamic_quantization(float min, float max) noexcept;

@@ -2,6 +2,7 @@
 #include "kernels/quantize/quantize_table.h"
 #include "kernels/simd/half.h"
 #include "kernels/simd/integer.h"
+#include "kernels/simd/sums.h"
 
 namespace enr::kernels::ENR_ISA {
 namespace {
@@ -86,12 +87,36 @@ void quantize(const void* in, void* out, size_t n, float factor, float low, floa
 }
 
 template <bool kHalf, class T>
-void dequantize(const void* in, void* out, size_t n, float scale, int32_t zero_point) noexcept {
-  const F32 scales = splat(scale);
-  const I32 zero_points = I32{} + zero_point;
+void dequantize(const void* in, void* out, size_t n, float scale, float zero_point) noexcept {
+  const F32 scales = splat(scale), zero_points = splat(zero_point);
   each_vector((const T*)in, (typename RealOf<kHalf>::Type*)out, n, [&](const T* from, auto* to) {
-    store_real<kHalf>(to, to_float(load_wide(from) - zero_points) * scales);
+    store_real<kHalf>(to, (to_float(load_wide(from)) - zero_points) * scales);
   });
+}
+
+float dot(const float* x, const int8_t* w, size_t n, float zero_point) noexcept {
+  constexpr size_t kSums = 4;
+  const F32 zero_points = splat(zero_point);
+  F32 sums[kSums] = {};
+  const auto add = [&](const float* a, const int8_t* b, F32& sum) {
+    sum = fma(load(a), to_float(load_wide(b)) - zero_points, sum);
+  };
+  size_t i = 0;
+  for (; i + kSums * kLane <= n; i += kSums * kLane) {
+#pragma GCC unroll 4
+    for (size_t s = 0; s < kSums; ++s) add(x + i + s * kLane, w + i + s * kLane, sums[s]);
+  }
+  for (; i + kLane <= n; i += kLane) add(x + i, w + i, sums[0]);
+  if (i != n) {
+    float rest[kLane] = {};
+    int8_t weights[kLane] = {};
+    for (size_t k = 0; k < n - i; ++k) {
+      rest[k] = x[i + k];
+      weights[k] = w[i + k];
+    }
+    add(rest, weights, sums[1]);
+  }
+  return add_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 template <bool kHalf>
@@ -144,6 +169,7 @@ const QuantizeTable& quantize_table() {
                       &dequantize<false, uint16_t>},
                      {&dequantize<true, int8_t>, &dequantize<true, uint8_t>, &dequantize<true, int16_t>,
                       &dequantize<true, uint16_t>}},
+      .dot = &dot,
       .extremes = {&extremes<false>, &extremes<true>},
   };
   return table;

@@ -15,7 +15,9 @@ struct QuantizeTable {
   // floats, [1] halves.
   void (*quantize[2][kQuantizedTypes])(const void* in, void* out, size_t n, float factor, float low, float high,
                                        int32_t zero_point) noexcept;
-  void (*dequantize[2][kQuantizedTypes])(const void* in, void* out, size_t n, float scale, int32_t zero_point) noexcept;
+  void (*dequantize[2][kQuantizedTypes])(const void* in, void* out, size_t n, float scale, float zero_point) noexcept;
+  // The sum of x * (w - zero_point).
+  float (*dot)(const float* x, const int8_t* w, size_t n, float zero_point) noexcept;
   // The extremes of 0 and n numbers; a NaN may count or not.
   void (*extremes[2])(const void* in, size_t n, float* min, float* max) noexcept;
 };

@@ -183,12 +183,13 @@ def pack(values, bits):
     index_shape=st.sampled_from([(), (3,), (2, 4), (0,)]),
     parameter=st.sampled_from([F32, np.dtype(np.float16)]),
     out=st.sampled_from([None, F32, np.dtype(np.float16), BFLOAT16]),
+    wide_rows=st.sampled_from([16, 1200]),
     seed=st.integers(0, 999),
 )
 @EXAMPLES
-def test_embeddings(bits, groups, with_zero_points, index_dtype, index_shape, parameter, out, seed):
+def test_embeddings(bits, groups, with_zero_points, index_dtype, index_shape, parameter, out, wide_rows, seed):
     random = np.random.default_rng(seed)
-    rows, columns = 5, 16
+    rows, columns = 5, wide_rows
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     values = random.integers(low, high + 1, (rows, columns))
     shape = (rows, groups) if groups else (rows,)
@@ -206,8 +207,8 @@ def test_embeddings(bits, groups, with_zero_points, index_dtype, index_shape, pa
     assert_close(got, expected, dtype, ulps=1)
 
 
-@given(dtype=st.sampled_from(FLOATS[:1] + FLOATS[2:]), rows=st.integers(0, 3), inner=st.sampled_from([1, 4, 9, 64]),
-       columns=st.integers(1, 5), with_zero_points=st.booleans(), seed=st.integers(0, 999))  # fmt: skip
+@given(dtype=st.sampled_from(FLOATS[:1] + FLOATS[2:]), rows=st.integers(0, 3), inner=st.sampled_from([1, 4, 9, 64, 3000]),
+       columns=st.sampled_from([1, 2, 5, 50]), with_zero_points=st.booleans(), seed=st.integers(0, 999))  # fmt: skip
 @EXAMPLES
 def test_mixed_products(dtype, rows, inner, columns, with_zero_points, seed):
     random = np.random.default_rng(seed)
