@@ -196,9 +196,9 @@ def windows():
 
     def conv(name, x, weight, out, stride=1, padding=0, groups=1, transposed=False):
         dims = x.ndim - 2
-        arguments = (x, Constant(floats(*weight)), None, [stride] * dims, [padding] * dims, [1] * dims, transposed,
+        arguments = (x, Constant(floats(*weight).astype(x.dtype)), None, [stride] * dims, [padding] * dims, [1] * dims, transposed,
                      [0] * dims, groups)  # fmt: skip
-        return Case("convolution", name, "aten::convolution.out", arguments, None, [(out, F32)])
+        return Case("convolution", name, "aten::convolution.out", arguments, None, [(out, x.dtype)])
 
     pooled = (1, 64, 28, 28)
     return [
@@ -209,6 +209,9 @@ def windows():
         conv("grouped 3x3", image, (64, 16, 3, 3), (1, 64, 56, 56), padding=1, groups=4),
         conv("transposed 2x2", image, (64, 32, 2, 2), (1, 32, 112, 112), stride=2, transposed=True),
         conv("1d, 9", signal, (64, 64, 9), (1, 64, 4000), padding=4),
+        conv("3x3 float64", image.astype(np.float64), (64, 64, 3, 3), (1, 64, 56, 56), padding=1),
+        conv("transposed 2x2 float64", image.astype(np.float64), (64, 32, 2, 2), (1, 32, 112, 112), stride=2,
+             transposed=True),
         conv("3d 3x3x3", volume, (16, 16, 3, 3, 3), (1, 16, 8, 28, 28), padding=1),
         Case("pooling", "max 3x3", "aten::max_pool2d_with_indices.out", (image, [3, 3], [2, 2], [1, 1], [1, 1], False),
              None, [(pooled, F32), (pooled, np.int64)]),

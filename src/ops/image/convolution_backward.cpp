@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ops/families.h"
-#include "ops/image/convolution.h"
+#include "ops/image/convolution_arguments.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
