@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "executor/overlaps.h"
-#include "kernels/transpose/strided_copy.h"
 
 namespace enr::executor {
 
@@ -16,20 +15,10 @@ namespace {
 // A program that runs longer than this is taken to loop for ever, as the official runtime does.
 constexpr size_t kMaxInstructions = 10'000'000;
 
-// Below, copying costs less than what moving addresses makes delegates look up anew.
-constexpr size_t kLargeBytes = 16 << 10;
-
 uint64_t now_ns() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
-}
-
-std::array<int64_t, kMaxRank> strides_in_bytes(const Tensor& tensor) {
-  std::array<int64_t, kMaxRank> strides{};
-  for (size_t d = 0; d < tensor.rank; ++d)
-    strides[d] = tensor.stride(d) * static_cast<int64_t>(dtype_size(tensor.dtype));
-  return strides;
 }
 
 }  // namespace
@@ -67,105 +56,6 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
   is_saved_.resize(plan_->states.size());
 }
 
-std::byte* Method::arena(size_t index) {
-  if (index > 0 && shares_) return program_->shared_arena(index).data();
-  if (own_arenas_.size() <= index) own_arenas_.resize(index + 1);
-  AlignedBuffer& buffer = own_arenas_[index];
-  if (buffer.data() == nullptr) buffer = zeroed_buffer(plan_->method->arena_sizes[index]);
-  return buffer.data();
-}
-
-void Method::place_values() {
-  const program::Method& method = *plan_->method;
-  std::vector<uint8_t> is_input(method.values.size());
-  for (const uint32_t v : method.inputs) is_input[v] = 1;
-  for (const uint32_t v : plan_->redirected) is_input[v] = 1;  // given memory when an instruction points them somewhere
-  values_.resize(method.values.size());
-  for (size_t v = 0; v < method.values.size(); ++v) make_value(method.values[v], is_input[v] != 0, values_[v]);
-  for (const uint32_t v : method.inputs) {
-    // Inputs without planned memory: the caller's array is copied, so the runtime provides it.
-    auto* tensor = values_[v].get<Tensor>();
-    if (tensor != nullptr && tensor->data == nullptr) context_.resize(*tensor, Sizes(tensor->sizes()));
-  }
-  for (const uint32_t v : plan_->args) arguments_.push_back(&values_[v]);
-  for (const uint32_t v : method.outputs) outputs_.push_back(&values_[v]);
-  for (const uint32_t v : plan_->redirected) redirected_.push_back(*values_[v].get<Tensor>());
-}
-
-void Method::place_tensor(const program::Tensor& source, bool is_input, Tensor& tensor) {
-  tensor.dtype = source.dtype;
-  tensor.rank = static_cast<uint8_t>(source.sizes.size());
-  tensor.dynamism = source.dynamism == program::Dynamism::kStatic ? Dynamism::kStatic : Dynamism::kBounded;
-  std::copy(source.dim_order.begin(), source.dim_order.end(), tensor.dim_order_array.begin());
-  tensor.set_sizes(source.sizes);
-  tensor.capacity_bytes = source.size_bytes;
-  switch (source.storage) {
-    case program::Storage::kConstant:
-      tensor.is_constant = true;
-      tensor.data = const_cast<std::byte*>(source.bytes.data());
-      break;
-    case program::Storage::kPlanned:
-    case program::Storage::kMutableInitial: {
-      std::byte* base = arena(source.placement.arena);
-      if (base != nullptr) tensor.data = base + source.placement.offset;
-      break;
-    }
-    default:
-      tensor.capacity_bytes = 0;
-      if (!is_input) context_.resize(tensor, Sizes(tensor.sizes()));
-      break;
-  }
-}
-
-void Method::make_value(const program::Value& source, bool is_input, Value& value) {
-  const auto pointers = [&](const std::vector<uint32_t>& items) {
-    std::vector<Value*> slots;
-    for (const uint32_t v : items) {
-      slots.push_back(v == program::OptionalTensorList::kNone ? nullptr : &values_[v]);
-    }
-    return slots;
-  };
-  if (const auto* tensor = std::get_if<program::Tensor>(&source)) {
-    place_tensor(*tensor, is_input, value.data.emplace<Tensor>());
-  } else if (const auto* ints = std::get_if<program::IntList>(&source)) {
-    auto& list = value.data.emplace<IntList>();
-    for (const uint32_t v : ints->items) list.items.push_back(&values_[v]);
-  } else if (const auto* doubles = std::get_if<program::DoubleList>(&source)) {
-    value.data = DoubleList{doubles->items};
-  } else if (const auto* bools = std::get_if<program::BoolList>(&source)) {
-    auto& list = value.data.emplace<BoolList>();
-    list.items.assign(bools->items.begin(), bools->items.end());
-  } else if (const auto* tensors = std::get_if<program::TensorList>(&source)) {
-    value.data = TensorList{pointers(tensors->items), {}};
-  } else if (const auto* optional = std::get_if<program::OptionalTensorList>(&source)) {
-    value.data = TensorList{pointers(optional->items), {}};
-  } else if (const auto* i = std::get_if<int64_t>(&source)) {
-    value.data = *i;
-  } else if (const auto* d = std::get_if<double>(&source)) {
-    value.data = *d;
-  } else if (const auto* b = std::get_if<bool>(&source)) {
-    value.data = *b;
-  } else if (const auto* text = std::get_if<std::string>(&source)) {
-    value.data = *text;
-  }
-}
-
-// At load a shared buffer gets its initial value from the first method only; a reset writes them all.
-void Method::write_initial_values(bool all) {
-  for (size_t s = 0; s < state_tensors_.size(); ++s) {
-    const auto& source = std::get<program::Tensor>(plan_->method->values[plan_->states[s].value]);
-    const Tensor& tensor = state_tensors_[s];
-    const bool is_shared = shares_ && source.placement.arena > 0;
-    const bool is_first = !is_shared || program_->claim_initial_value(source.placement.arena, source.placement.offset);
-    if (tensor.data == nullptr || (!all && !is_first)) continue;
-    if (!source.bytes.empty()) {
-      std::memcpy(tensor.data, source.bytes.data(), source.size_bytes);
-    } else if (all) {
-      std::memset(tensor.data, 0, source.size_bytes);
-    }
-  }
-}
-
 void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
                  std::span<std::byte* const> output_memory, TraceSink* trace) {
   check_inputs(spec_, inputs);
@@ -185,29 +75,6 @@ void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const
   consume(outputs_);
 }
 
-// Points large tensors to the caller's memory and copies the inputs that cannot be read there.
-void Method::use_caller_memory(std::span<const Input> inputs, std::span<std::byte* const> output_memory) {
-  const auto place = [&](Tensor& tensor, std::byte* data) {
-    displaced_.emplace_back(&tensor, tensor.data);
-    tensor.data = data;
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto* input = std::get_if<TensorInput>(&inputs[i]);
-    if (input == nullptr) continue;
-    Tensor& tensor = *values_[plan_->method->inputs[i]].get<Tensor>();
-    if (plan_->readable_in_place[i] != 0 && spec_.inputs[i].size_bytes >= kLargeBytes &&
-        has_layout_of(*input, tensor)) {
-      tensor.set_sizes(Sizes(input->sizes, input->rank));
-      place(tensor, const_cast<std::byte*>(static_cast<const std::byte*>(input->data)));  // no instruction writes it
-    } else {
-      copy_input(*input, tensor);
-    }
-  }
-  for (size_t i = 0; i < output_memory.size(); ++i) {
-    if (output_memory[i] != nullptr) place(*values_[plan_->method->outputs[i]].get<Tensor>(), output_memory[i]);
-  }
-}
-
 void Method::seed_if_changed() {
   const uint64_t changes = program_->seed_changes();
   if (changes == seed_changes_) return;
@@ -217,11 +84,6 @@ void Method::seed_if_changed() {
   std::seed_seq sequence{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                          static_cast<uint32_t>(number_)};
   random_.seed(sequence);
-}
-
-void Method::use_own_memory() noexcept {
-  for (const auto& [tensor, data] : displaced_) tensor->data = data;
-  displaced_.clear();
 }
 
 void Method::execute() {
@@ -338,16 +200,6 @@ class Method::ReadCopies {
   std::vector<Value> copies_;
 };
 
-// What was freed and is now written, or updated in place, starts over as zeros.
-void Method::give_memory(size_t index) {
-  for (const plan::TensorUse& use : plan_->movable_uses[index]) {
-    auto* tensor = values_[use.value].get<Tensor>();
-    if (!use.is_written || tensor == nullptr || tensor->data != nullptr || tensor->numel() == 0) continue;
-    context_.resize(*tensor, Sizes(tensor->sizes()));
-    std::memset(tensor->data, 0, tensor->size_bytes());
-  }
-}
-
 void Method::call_operator(const plan::Instruction& instruction, size_t index) {
   const Operator& op = *plan_->operators[instruction.callee];
   context_.begin(call_sites_[index]);
@@ -439,75 +291,6 @@ bool Method::is_true(const Value& condition) const {
     fail_execution(spec_.name, ": a branch depends on a tensor without memory");
   const auto* flags = tensor->as<uint8_t>();
   return std::all_of(flags, flags + tensor->numel(), [](uint8_t f) { return f != 0; });
-}
-
-void Method::save_states(size_t index) {
-  for (const uint32_t s : plan_->state_writes[index]) {
-    if (is_saved_[s] != 0) continue;
-    const auto& source = std::get<program::Tensor>(plan_->method->values[plan_->states[s].value]);
-    if (saved_[s].size_bytes() != source.size_bytes) saved_[s] = AlignedBuffer(source.size_bytes);
-    if (source.size_bytes != 0) std::memcpy(saved_[s].data(), state_tensors_[s].data, source.size_bytes);
-    is_saved_[s] = 1;
-  }
-}
-
-void Method::restore_states() noexcept {
-  for (size_t s = 0; s < is_saved_.size(); ++s) {
-    if (is_saved_[s] == 0) continue;
-    is_saved_[s] = 0;
-    if (saved_[s].size_bytes() != 0) std::memcpy(state_tensors_[s].data, saved_[s].data(), saved_[s].size_bytes());
-  }
-}
-
-void Method::get_state(size_t index, std::byte* out, size_t size_bytes) {
-  const std::lock_guard<std::mutex> guard(lock());
-  const Tensor& tensor = state_tensors_.at(index);
-  if (tensor.size_bytes() != size_bytes)
-    fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
-  if (size_bytes == 0) return;
-  const auto strides = strides_in_bytes(tensor);
-  kernels::strided_copy_to_contiguous(out, tensor.data, {strides.data(), tensor.rank}, tensor.sizes(),
-                                      dtype_size(tensor.dtype));
-}
-
-void Method::set_state(size_t index, const std::byte* in, size_t size_bytes) {
-  const std::lock_guard<std::mutex> guard(lock());
-  const Tensor& tensor = state_tensors_.at(index);
-  if (tensor.size_bytes() != size_bytes)
-    fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
-  if (size_bytes == 0) return;
-  const auto element = static_cast<int64_t>(dtype_size(tensor.dtype));
-  std::array<int64_t, kMaxRank> row_major{};
-  int64_t stride = element;
-  for (size_t d = tensor.rank; d-- > 0;) {
-    row_major[d] = stride;
-    stride *= tensor.size(d);
-  }
-  const auto strides = strides_in_bytes(tensor);
-  kernels::strided_copy(tensor.data, {strides.data(), tensor.rank}, in, {row_major.data(), tensor.rank}, tensor.sizes(),
-                        static_cast<size_t>(element));
-}
-
-void Method::reset() {
-  const std::lock_guard<std::mutex> guard(lock());
-  write_initial_values(true);
-}
-
-MemoryReport Method::memory() {
-  const std::lock_guard<std::mutex> guard(lock());
-  MemoryReport report;
-  for (const uint64_t size : plan_->method->arena_sizes) report.planned_bytes += size;
-  for (const program::Value& value : plan_->method->values) {
-    const auto* tensor = std::get_if<program::Tensor>(&value);
-    if (tensor != nullptr && tensor->storage == program::Storage::kConstant)
-      report.constant_bytes += tensor->size_bytes;
-  }
-  for (const program::Delegate& delegate : plan_->method->delegates) report.constant_bytes += delegate.processed.size();
-  for (const auto& [key, bytes] : program_->decoded().named_data) report.constant_bytes += bytes.size();
-  report.packed_bytes = program_->weights().size_bytes();
-  report.workspace_bytes = context_.scratch_bytes();
-  for (const auto& delegate : delegates_) report.workspace_bytes += delegate->workspace_bytes();
-  return report;
 }
 
 // "float32 [1, 2], float32 [2] -> ..." of an instruction's tensor arguments.

@@ -51,6 +51,9 @@ class Method {
   const std::shared_ptr<Program>& program() const noexcept { return program_; }
 
  private:
+  // Smaller inputs and outputs are copied: that costs less than what moving addresses makes delegates look up anew.
+  static constexpr size_t kLargeBytes = 16 << 10;
+
   std::mutex& lock() noexcept { return shares_ && uses_shared_arena_ ? program_->shared_lock() : own_lock_; }
   std::byte* arena(size_t index);
   void place_values();
