@@ -132,9 +132,9 @@ void copy_windows(const ConvShape& s, const Source& from, const Area& area, floa
 }
 
 // The parts of a tile that stay the same for an area and a piece of the depth.
-GemmTile first_tile(const ConvShape& s, const Source& source, const PixelGrid& to, const GemmEpilogue& epilogue,
-                    bool is_first, bool is_last) noexcept {
-  GemmTile tile = {};
+GemmTiles first_tile(const ConvShape& s, const Source& source, const PixelGrid& to, const GemmEpilogue& epilogue,
+                     bool is_first, bool is_last) noexcept {
+  GemmTiles tile = {};
   tile.a_stride = s.stride_width * source.pixel_stride;
   tile.c_stride = to.columns * s.output_pixel_stride;
   tile.min = is_last ? epilogue.min : -std::numeric_limits<float>::infinity();
@@ -153,13 +153,13 @@ void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid&
   const bool whole_rows = s.dilation_width == 1 && source.pixel_stride == channels;
   const size_t row_pieces = whole_rows ? 1 : s.kernel_width;
   const bool is_first = depth.begin == 0, is_last = depth.end == s.kernel_height;
-  GemmTile tile = first_tile(s, source, to, epilogue, is_first, is_last);
+  GemmTiles tile = first_tile(s, source, to, epilogue, is_first, is_last);
   tile.k = whole_rows ? s.kernel_width * channels : channels;
   const float* taps[kMaxTaps];
   tile.a = taps;
   const size_t columns = area.x_end - area.x, tiles = ceil_divide(columns, kernels.rows);
 
-  const TileFunction* functions = nullptr;
+  const TilesFunction* functions = nullptr;
   const float* panel_weights = nullptr;
   size_t column = 0, first_row = 0, end_row = 0, y = 0;
   const auto enter_panel = [&](size_t panel) {
@@ -189,30 +189,34 @@ void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid&
       }
     }
   };
-  const auto compute = [&](const Range& part) {
-    const size_t pixel = to.first + area.image * to.images + y * to.rows + (area.x + part.begin) * to.columns;
-    tile.b = panel_weights + (1 + first_row * s.kernel_width * channels) * tile.b_stride;
-    tile.c = output + pixel * s.output_pixel_stride + column;
-    if (!is_first) {
-      tile.addend = tile.c;
-    } else if (epilogue.residual != nullptr) {
-      tile.addend = epilogue.residual + pixel * epilogue.residual_stride + column;
-    }
-    functions[part.size() - 1](tile);
+  // The tiles of a row, of which the first is the `done`th of the panel.
+  const auto compute_row = [&](const FetchAhead& ahead, size_t done) {
+    size_t x = area.x;
+    for_each_size(columns, tiles, [&](size_t first, size_t count, size_t size) {
+      find_taps(x);
+      const size_t pixel = to.first + area.image * to.images + y * to.rows + x * to.columns;
+      tile.count = count;
+      tile.ahead = ahead.part(done + first);
+      tile.b = panel_weights + (1 + first_row * s.kernel_width * channels) * tile.b_stride;
+      tile.c = output + pixel * s.output_pixel_stride + column;
+      if (!is_first) {
+        tile.addend = tile.c;
+      } else if (epilogue.residual != nullptr) {
+        tile.addend = epilogue.residual + pixel * epilogue.residual_stride + column;
+      }
+      functions[size - 1](tile);
+      x += count * size;
+    });
   };
 
   if (panels.size() <= kNearFloats) {  // rows of outputs are written as wholes
-    tile.ahead = panels.size() == 0 ? nullptr : weights;
-    tile.ahead_by_lines = true;
+    tile.b = weights;
+    const FetchAhead ahead(tile);
     for (size_t row = area.y; row < area.y_end; ++row) {
       enter_row(row);
-      Parts split(columns, tiles);
-      for (size_t i = 0; i < tiles; ++i, split.advance()) {
-        find_taps(area.x + split.range().begin);
-        for (size_t panel = area.panel; panel < area.panel_end; ++panel) {
-          enter_panel(panel);
-          compute(split.range());
-        }
+      for (size_t panel = area.panel; panel < area.panel_end; ++panel) {
+        enter_panel(panel);
+        compute_row(ahead, 0);
       }
     }
     return;
@@ -229,14 +233,9 @@ void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid&
     const FetchAhead ahead(tile, tiles * (area.y_end - area.y), next_weights,
                            (depth.end - depth.begin) * s.kernel_width * channels);
     size_t done = 0;
-    for (size_t row = area.y; row < area.y_end; ++row) {
+    for (size_t row = area.y; row < area.y_end; ++row, done += tiles) {
       enter_row(row);
-      Parts split(columns, tiles);
-      for (size_t i = 0; i < tiles; ++i, split.advance()) {
-        find_taps(area.x + split.range().begin);
-        tile.ahead = ahead.part(done++);
-        compute(split.range());
-      }
+      compute_row(ahead, done);
     }
   }
 }

@@ -86,9 +86,9 @@ void multiply_positions(const Run& run, size_t panel, size_t count, const float*
                         float* products, size_t product_stride) noexcept {
   const GemmKernels& kernels = gemm_kernels();
   const size_t channels = run.s.input_channels, width = run.panels.width_of(panel);
-  const TileFunction* functions = width == run.panels.width ? kernels.wide : kernels.narrow;
+  const TilesFunction* functions = width == run.panels.width ? kernels.wide : kernels.narrow;
   const size_t parts = ceil_divide(count, kernels.rows);
-  GemmTile tile = {};
+  GemmTiles tile = {};
   tile.taps = 1;
   tile.a_stride = channels;
   tile.k = channels;
@@ -100,15 +100,16 @@ void multiply_positions(const Run& run, size_t panel, size_t count, const float*
   tile.max = std::numeric_limits<float>::infinity();
   for (size_t position = 0; position < positions_of(run.plan.m); ++position, tile.b += channels * width) {
     const FetchAhead ahead(tile, parts, tile.b + channels * width, channels);
-    Parts split(count, parts);
-    for (size_t i = 0; i < parts; ++i, split.advance()) {
-      const Range rows = split.range();
-      tile.ahead = ahead.part(i);
-      const float* a = windows + position * window_stride + rows.begin * channels;
-      tile.a = &a;
-      tile.c = products + position * product_stride + rows.begin * width;
-      functions[rows.end - rows.begin - 1](tile);
-    }
+    const float* a = windows + position * window_stride;
+    tile.a = &a;
+    tile.c = products + position * product_stride;
+    for_each_size(count, parts, [&](size_t first, size_t tiles, size_t rows) {
+      tile.count = tiles;
+      tile.ahead = ahead.part(first);
+      functions[rows - 1](tile);
+      a += tiles * rows * channels;
+      tile.c += tiles * rows * width;
+    });
   }
 }
 

@@ -92,7 +92,8 @@ void multiply_in_place(const BatchMatmul& call, const Panels& panels, size_t fir
       const size_t batch = j / panels.count, panel = j % panels.count, column = panel * panels.width;
       const Matrices at = matrices_of(call, first + batch);
       const bool is_full = panels.columns_of(panel) == panels.width_of(panel);
-      GemmTile tile = {};
+      GemmTiles tile = {};
+      tile.count = 1;
       tile.taps = 1;
       tile.a_stride = call.a_stride;
       tile.k = call.k;
@@ -110,7 +111,7 @@ void multiply_in_place(const BatchMatmul& call, const Panels& panels, size_t fir
       tile.addend_scale = call.beta;
       tile.min = call.min;
       tile.max = call.max;
-      const TileFunction* functions = panels.width_of(panel) == panels.width ? kernels.wide : kernels.narrow;
+      const TilesFunction* functions = panels.width_of(panel) == panels.width ? kernels.wide : kernels.narrow;
       for (size_t row = 0; row < call.m; row += kernels.rows) {
         tile.ahead = FetchAhead(tile, 1, nullptr, tile.k).part(0);
         const float* a = at.a + row * call.a_stride;

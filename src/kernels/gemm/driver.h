@@ -31,10 +31,14 @@ inline constexpr size_t kNearFloats = 6 * 1024;
 // the next `rows` of weights are; the last weights may name themselves.
 class FetchAhead {
  public:
-  FetchAhead(GemmTile& tile, size_t tiles, const float* next, size_t rows) noexcept {
-    constexpr size_t kAheadFloats = 2048;
-    tile.ahead_step_bytes = 0;
+  // Fetches nothing new.
+  explicit FetchAhead(GemmTiles& tile) noexcept : first_(tile.b) {
+    tile.ahead_step_bytes = tile.ahead_tile_bytes = 0;
     tile.ahead_by_lines = true;
+  }
+
+  FetchAhead(GemmTiles& tile, size_t tiles, const float* next, size_t rows) noexcept : FetchAhead(tile) {
+    constexpr size_t kAheadFloats = 2048;
     if (tile.b == nullptr) return;  // a product without inner elements reads no weights
     if (tiles == 1) {
       first_ = tile.b + kAheadFloats;
@@ -44,6 +48,7 @@ class FetchAhead {
     }
     first_ = next;
     step_ = rows * tile.b_stride / tiles;
+    tile.ahead_tile_bytes = step_ * sizeof(float);
     tile.ahead_step_bytes = tile.b_stride * sizeof(float) / tiles;
     tile.ahead_by_lines = kAheadSteps * tile.ahead_step_bytes <= 64;
     if (tile.ahead_by_lines) tile.ahead_step_bytes = kAheadSteps * tile.b_stride * sizeof(float) / tiles;
@@ -73,27 +78,12 @@ inline Range part_of(size_t count, size_t parts, size_t i) noexcept {
   return {count * i / parts, count * (i + 1) / parts};
 }
 
-// The same ranges one after another, without a division for each.
-class Parts {
- public:
-  Parts(size_t count, size_t parts) noexcept
-      : parts_(parts), size_(count / parts), rest_(count % parts), range_{0, size_}, carry_(rest_) {}
-
-  const Range& range() const noexcept { return range_; }
-  void advance() noexcept {
-    range_.begin = range_.end;
-    range_.end += size_;
-    carry_ += rest_;
-    if (carry_ >= parts_) {
-      carry_ -= parts_;
-      ++range_.end;
-    }
-  }
-
- private:
-  size_t parts_, size_, rest_;
-  Range range_;
-  size_t carry_;
-};
+// `rows` in `tiles` nearly equal tiles, the larger ones first: body(first tile, how many follow it, rows of each).
+template <class Body>
+void for_each_size(size_t rows, size_t tiles, const Body& body) {
+  const size_t size = rows / tiles, larger = rows % tiles;
+  if (larger != 0) body(size_t{0}, larger, size + 1);
+  if (size != 0) body(larger, tiles - larger, size);
+}
 
 }  // namespace enr::kernels

@@ -16,7 +16,7 @@ namespace {
 // Depth of a block: a panel of it and some rows of A share the second-level cache.
 constexpr size_t kDepth = 1024;
 // Rows of A and C that a block keeps in that cache, in floats.
-constexpr size_t kBlockFloats = 64 * 1024;
+constexpr size_t kBlockFloats = 64 * 1024, kNearBlockFloats = 5 * 1024;
 // Columns of C a block returns to for each piece of the depth.
 constexpr size_t kBlockColumns = 512;
 // A task should be worth handing over: multiply-adds, some 10 us.
@@ -33,7 +33,7 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
                    const Block& block) noexcept {
   const GemmKernels& kernels = gemm_kernels();
   const bool is_first = block.depth == 0, is_last = block.depth_end == panels.k;
-  GemmTile tile = {};
+  GemmTiles tile = {};
   tile.taps = 1;
   tile.a_stride = product.a_stride;
   tile.k = block.depth_end - block.depth;
@@ -42,7 +42,7 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
   tile.max = is_last ? epilogue.max : std::numeric_limits<float>::infinity();
   tile.addend_scale = is_first ? epilogue.residual_scale : 1.0f;
   tile.addend_stride = is_first ? epilogue.residual_stride : product.c_stride;
-  const TileFunction* functions = nullptr;
+  const TilesFunction* functions = nullptr;
   size_t column = 0;
   const auto enter_panel = [&](size_t panel) {
     const size_t width = panels.width_of(panel);
@@ -54,8 +54,9 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
     tile.b_stride = width;
     tile.columns = panels.columns_of(panel);
   };
-  const auto compute_rows = [&](size_t row) {
+  const auto compute_rows = [&](size_t row, size_t rows, size_t count) {
     const float* a = product.a + row * product.a_stride + block.depth;
+    tile.count = count;
     tile.a = &a;
     tile.c = product.c + row * product.c_stride + column;
     if (!is_first) {
@@ -63,29 +64,18 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
     } else if (epilogue.residual != nullptr) {
       tile.addend = epilogue.residual + row * epilogue.residual_stride + column;
     }
-    functions[std::min(block.row_end - row, kernels.rows) - 1](tile);
+    functions[rows - 1](tile);
   };
-  if (panels.size() <= kNearFloats) {  // rows of C are written as wholes
-    tile.ahead_by_lines = true;
-    for (size_t row = block.row; row < block.row_end; row += kernels.rows) {
-      for (size_t panel = block.panel; panel < block.panel_end; ++panel) {
-        enter_panel(panel);
-        tile.ahead = tile.b;
-        compute_rows(row);
-      }
-    }
-    return;
-  }
-  const size_t tiles = (block.row_end - block.row + kernels.rows - 1) / kernels.rows;
+  const size_t rows = block.row_end - block.row, whole = rows / kernels.rows, rest = rows % kernels.rows;
   for (size_t panel = block.panel; panel < block.panel_end; ++panel) {
     enter_panel(panel);
     const size_t next = panel + 1 < panels.count ? panel + 1 : 0;
     const float* next_weights = product.b + panels.offset_of(next) + (1 + block.depth) * panels.width_of(next);
-    const FetchAhead ahead(tile, tiles, next_weights, tile.k);
-    for (size_t i = 0; i < tiles; ++i) {
-      tile.ahead = ahead.part(i);
-      compute_rows(block.row + i * kernels.rows);
-    }
+    const FetchAhead ahead(tile, whole + (rest != 0), next_weights, tile.k);
+    tile.ahead = ahead.part(0);
+    if (whole != 0) compute_rows(block.row, kernels.rows, whole);
+    tile.ahead = ahead.part(whole);
+    if (rest != 0) compute_rows(block.row_end - rest, rest, 1);
   }
 }
 
@@ -100,7 +90,9 @@ void compute_block(const Product& product, const Panels& panels, const GemmEpilo
   const size_t columns = std::min((panel_end - panel) * panels.width, kBlockColumns);
   const size_t row_floats = panels.k / depth_pieces + columns;
   const size_t tiles = (row_end - row + tile_rows - 1) / tile_rows;
-  const size_t row_pieces = pieces_of(tiles, std::max<size_t>(1, kBlockFloats / (row_floats * tile_rows)));
+  // Few weights are in the first-level cache, and the rows stay there too.
+  const size_t block_floats = panels.size() <= kNearFloats ? kNearBlockFloats : kBlockFloats;
+  const size_t row_pieces = pieces_of(tiles, std::max<size_t>(1, block_floats / (row_floats * tile_rows)));
   const size_t panel_pieces = pieces_of(panel_end - panel, std::max<size_t>(1, kBlockColumns / panels.width));
   for (size_t i = 0; i < row_pieces; ++i) {
     const Range tile_range = part_of(tiles, row_pieces, i);

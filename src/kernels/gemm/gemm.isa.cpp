@@ -21,21 +21,41 @@ static_assert(kUnroll % kAheadSteps == 0);
 // Row i of A lies at base[row_base(i)] + row_factor(i) * stride, so that four bases and one stride address 14 rows with
 // the processor's own scaled addressing (factors 0, 1, 2, 4, 8).
 constexpr size_t kBaseRow[4] = {0, 3, 5, 10};
-constexpr size_t kRowBase[14] = {0, 0, 0, 1, 0, 2, 2, 1, 0, 2, 3, 1, 3, 2};
+constexpr size_t kRowBase[14] = {0, 0, 0, 1, 0, 1, 2, 1, 0, 2, 3, 1, 3, 2};
 constexpr size_t row_factor(size_t i) { return i - kBaseRow[kRowBase[i]]; }
+// How many bases the rows of a tile need.
+template <size_t R>
+inline constexpr size_t kBases = R <= 3    ? 1
+                                 : R <= 6  ? 2
+                                 : R <= 10 ? 3
+                                           : 4;
 
-// Hides where the stride comes from, or the compiler would derive a pointer for each row: too many for the registers.
-ENR_INLINE void hide(size_t& stride) { __asm__("" : "+r"(stride)); }
+// Hides where a value comes from, or the compiler would derive others from it outside of the loop: too many for the
+// registers.
+template <class T>
+ENR_INLINE void hide(T& value) {
+  __asm__("" : "+r"(value));
+}
+
+// sum += a * b. In place: the compiler would move sums between registers, and some of them to memory.
+ENR_INLINE void add_product(F32& sum, F32 a, F32 b) {
+#if defined(__FMA__)
+  __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+#else
+  sum = fma(a, b, sum);
+#endif
+}
 
 template <size_t R, size_t V>
-ENR_INLINE void multiply(F32 (&sum)[R][V], const char* const (&base)[4], size_t stride, const char* b, size_t step) {
+ENR_INLINE void multiply(F32 (&sum)[R][V], const char* const (&base)[kBases<R>], size_t stride, const char* b,
+                         size_t step) {
   F32 weights[V];
   for (size_t v = 0; v < V; ++v) weights[v] = load((const float*)(b + v * kVectorBytes));
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const F32 value = splat(*(const float*)(base[kRowBase[i]] + row_factor(i) * stride + step * sizeof(float)));
 #pragma GCC unroll 4
-    for (size_t v = 0; v < V; ++v) sum[i][v] = fma(value, weights[v], sum[i][v]);
+    for (size_t v = 0; v < V; ++v) add_product(sum[i][v], value, weights[v]);
   }
 }
 
@@ -48,19 +68,21 @@ inline constexpr size_t kSets = R * V <= 2   ? 4
 template <size_t R, size_t V>
 using TileSums = F32[kSets<R, V>][R][V];
 
-template <size_t R, size_t V>
-ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTile& tile) {
-  const char* b = (const char*)tile.b;
-  const size_t b_step = tile.b_stride * sizeof(float);
-  const char* ahead = (const char*)tile.ahead;
-  const size_t ahead_step = tile.ahead_step_bytes;
-  size_t stride = tile.a_stride * sizeof(float);
-  for (size_t tap = 0; tap < tile.taps; ++tap) {
-    const char* a = (const char*)tile.a[tap];
-    const char* base[4] = {a, a + 3 * stride, a + 5 * stride, a + 10 * stride};
-    size_t k = tile.k;
+// The products of one tile, whose rows of A start row_offset bytes behind those of the first. kIsPacked: the weights'
+// rows are one behind the other.
+template <size_t R, size_t V, bool kIsPacked>
+ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t row_offset, const char* ahead) {
+  const char* b = (const char*)tiles.b;
+  const size_t b_step = kIsPacked ? V * kVectorBytes : tiles.b_stride * sizeof(float);
+  const size_t ahead_step = tiles.ahead_step_bytes;
+  size_t stride = tiles.a_stride * sizeof(float);
+  for (size_t tap = 0; tap < tiles.taps; ++tap) {
+    const char* a = (const char*)tiles.a[tap] + row_offset;
+    const char* base[kBases<R>];
+    for (size_t i = 0; i < kBases<R>; ++i) base[i] = a + kBaseRow[i] * stride;
+    size_t k = tiles.k;
     for (; k >= kUnroll; k -= kUnroll) {
-      if (tile.ahead_by_lines) {
+      if (tiles.ahead_by_lines) {
         for (size_t step = 0; step < kUnroll; step += kAheadSteps, ahead += ahead_step) __builtin_prefetch(ahead);
       } else {
         for (size_t step = 0; step < kUnroll; ++step, ahead += ahead_step) {
@@ -73,13 +95,22 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTile& tile) {
         multiply(sum[step % kSets<R, V>], base, stride, b, step);
         b += b_step;
       }
-      for (const char*& p : base) p += kUnroll * sizeof(float);
+      hide(b);
+      for (const char*& p : base) {
+        p += kUnroll * sizeof(float);
+        hide(p);
+      }
     }
+#pragma GCC unroll 1
     for (; k != 0; --k) {
       hide(stride);
       multiply(sum[0], base, stride, b, 0);
       b += b_step;
-      for (const char*& p : base) p += sizeof(float);
+      hide(b);
+      for (const char*& p : base) {
+        p += sizeof(float);
+        hide(p);
+      }
     }
   }
 #pragma GCC unroll 4
@@ -90,53 +121,79 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTile& tile) {
   }
 }
 
-template <size_t R, size_t V>
-void compute_tile(const GemmTile& tile) {
-  F32 sets[kSets<R, V>][R][V] = {};
-  F32(&sum)[R][V] = sets[0];
-  F32 bias[V];
-  for (size_t v = 0; v < V; ++v) bias[v] = tile.bias != nullptr ? load(tile.bias + v * kF32Lanes) : F32{};
+// kIsWhole: the panel is packed, and all of its columns are C's.
+template <size_t R, size_t V, bool kIsWhole>
+ENR_INLINE void compute(const GemmTiles& tiles) {
   // How many of each vector's lanes are C's.
   size_t lanes[V];
   for (size_t v = 0; v < V; ++v) {
     const size_t from = v * kF32Lanes;
-    lanes[v] = tile.columns <= from ? 0 : tile.columns - from < kF32Lanes ? tile.columns - from : kF32Lanes;
+    lanes[v] = tiles.columns <= from ? 0 : tiles.columns - from < kF32Lanes ? tiles.columns - from : kF32Lanes;
   }
-  const bool full = tile.columns == V * kF32Lanes;
-#pragma GCC unroll 16
-  for (size_t i = 0; i < R; ++i) {
-    for (size_t v = 0; v < V; ++v) sum[i][v] = bias[v];
-  }
-  if (tile.addend != nullptr) {
-    const F32 scale = splat(tile.addend_scale);
-    const float* from = tile.addend;
-#pragma GCC unroll 16
-    for (size_t i = 0; i < R; ++i, from += tile.addend_stride) {
-      for (size_t v = 0; v < V; ++v) {
-        const float* p = from + v * kF32Lanes;
-        sum[i][v] = fma(full ? load(p) : load_first(p, lanes[v]), scale, sum[i][v]);
-      }
-    }
-  }
-  accumulate<R, V>(sets, tile);
-  const F32 low = splat(tile.min), high = splat(tile.max);
-  float* to = tile.c;
-#pragma GCC unroll 16
-  for (size_t i = 0; i < R; ++i, to += tile.c_stride) {
+  const bool clamps = tiles.min != -__builtin_inff() || tiles.max != __builtin_inff();
+  const size_t c_stride = tiles.c_stride;
+  size_t row_offset = 0;
+  const char* ahead = (const char*)tiles.ahead;
+  const float* addend = tiles.addend;
+  float* c = tiles.c;
+#pragma GCC unroll 1
+  for (size_t left = tiles.count; left != 0; --left) {
+    F32 sets[kSets<R, V>][R][V] = {};
+    F32(&sum)[R][V] = sets[0];
+#pragma GCC unroll 4
     for (size_t v = 0; v < V; ++v) {
-      const F32 value = min_keep_nan(max_keep_nan(sum[i][v], low), high);
-      if (full) {
-        store(to + v * kF32Lanes, value);
-      } else {
-        store_first(to + v * kF32Lanes, value, lanes[v]);
+      const F32 bias = tiles.bias != nullptr ? load(tiles.bias + v * kF32Lanes) : F32{};
+#pragma GCC unroll 16
+      for (size_t i = 0; i < R; ++i) sum[i][v] = bias;
+    }
+    if (addend != nullptr) {
+      const F32 scale = splat(tiles.addend_scale);
+#pragma GCC unroll 16
+      for (size_t i = 0; i < R; ++i, addend += tiles.addend_stride) {
+        for (size_t v = 0; v < V; ++v) {
+          const float* p = addend + v * kF32Lanes;
+          sum[i][v] = fma(kIsWhole ? load(p) : load_first(p, lanes[v]), scale, sum[i][v]);
+        }
       }
     }
+    accumulate<R, V, kIsWhole>(sets, tiles, row_offset, ahead);
+    row_offset += R * tiles.a_stride * sizeof(float);
+    ahead += tiles.ahead_tile_bytes;
+    const auto finish = [&](auto&& clamp) __attribute__((always_inline)) {
+      float* to = c;
+#pragma GCC unroll 16
+      for (size_t i = 0; i < R; ++i, to += c_stride) {
+        for (size_t v = 0; v < V; ++v) {
+          if (kIsWhole) {
+            store(to + v * kF32Lanes, clamp(sum[i][v]));
+          } else {
+            store_first(to + v * kF32Lanes, clamp(sum[i][v]), lanes[v]);
+          }
+        }
+      }
+    };
+    if (clamps) {
+      const F32 low = splat(tiles.min), high = splat(tiles.max);
+      finish([&](F32 x) __attribute__((always_inline)) { return min_keep_nan(max_keep_nan(x, low), high); });
+    } else {
+      finish([](F32 x) __attribute__((always_inline)) { return x; });
+    }
+    c += R * c_stride;
+  }
+}
+
+template <size_t R, size_t V>
+void compute_tiles(const GemmTiles& tiles) {
+  if (tiles.columns == V * kF32Lanes && tiles.b_stride == V * kF32Lanes) {
+    compute<R, V, true>(tiles);
+  } else {
+    compute<R, V, false>(tiles);
   }
 }
 
 template <size_t V, size_t R = 1>
-void fill(TileFunction* functions) {
-  functions[R - 1] = compute_tile<R, V>;
+void fill(TilesFunction* functions) {
+  functions[R - 1] = compute_tiles<R, V>;
   if constexpr (R < kRows) fill<V, R + 1>(functions);
 }
 

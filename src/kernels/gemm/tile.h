@@ -7,10 +7,11 @@
 
 namespace enr::kernels {
 
-// One tile of C: `rows` rows by one panel of packed weights. The sum runs over `taps` pieces of A of k floats each (a
-// plain product has one, a convolution one for each contiguous piece of its window); piece t of row i starts at a[t] +
-// i * a_stride. The weights of all pieces follow one another in the panel.
-struct GemmTile {
+// Tiles of C, one below the other, of as many rows as the function is for, by one panel of packed weights. The sum runs
+// over `taps` pieces of A of k floats each (a plain product has one, a convolution one for each contiguous piece of its
+// window); piece t of row i starts at a[t] + i * a_stride. The weights of all pieces follow one another in the panel.
+struct GemmTiles {
+  size_t count;
   const float* const* a;
   size_t taps;
   size_t a_stride;
@@ -21,6 +22,7 @@ struct GemmTile {
   // kAheadSteps of them, because fetching takes turns with the multiplications.
   const float* ahead;
   size_t ahead_step_bytes;
+  size_t ahead_tile_bytes;  // from what one tile fetches to what the next one does
   bool ahead_by_lines;
   float* c;
   size_t c_stride;
@@ -33,7 +35,7 @@ struct GemmTile {
   float min, max;
 };
 
-using TileFunction = void (*)(const GemmTile& tile);
+using TilesFunction = void (*)(const GemmTiles& tiles);
 
 inline constexpr size_t kMaxTileRows = 16;
 inline constexpr size_t kAheadSteps = 4;
@@ -43,8 +45,8 @@ struct GemmKernels {
   size_t width;         // of a full panel
   size_t narrow_width;  // of the last panel where what remains fits
   // By number of rows - 1: a panel of full width, a narrow one.
-  TileFunction wide[kMaxTileRows];
-  TileFunction narrow[kMaxTileRows];
+  TilesFunction wide[kMaxTileRows];
+  TilesFunction narrow[kMaxTileRows];
 };
 
 const GemmKernels& gemm_kernels();
