@@ -105,7 +105,8 @@ void pack_block(const Source& source, const Blocks& blocks, size_t block, std::b
       if (table.lane_channel(q, i) >= blocks.width()) continue;
       const size_t channel = blocks.first_channel(block) + table.lane_channel(q, i);
       std::byte* lane = to + q * vector_bytes + i * 4;
-      const int32_t start = source.start(channel, table.offset);
+      const int32_t offset = source.quantization.is_unsigned ? table.unsigned_offset : table.offset;
+      const int32_t start = source.start(channel, offset);
       const float scale = source.scale(channel);
       std::memcpy(lane, &start, 4);
       std::memcpy(lane + column_bytes, &scale, 4);

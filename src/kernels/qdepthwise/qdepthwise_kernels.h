@@ -36,28 +36,33 @@ struct Channels {
 #endif
 };
 
+// Where activations are uint8 (kUnsigned), dots take them as int8 or, of 16 bits, as they are.
 #if ENR_DOT4
 using Bytes = U8;
-ENR_INLINE Bytes load_row(const uint8_t* p, uint8_t flip, Channels channels) {
+constexpr uint8_t kUnsignedOffset = kOffset;
+template <bool kUnsigned>
+ENR_INLINE Bytes load_row(const uint8_t* p, Channels channels) {
 #if defined(__AVX512BW__)
   const Bytes v = (Bytes)_mm512_maskz_loadu_epi8(channels.mask, p);
 #else
   (void)channels;
   const Bytes v = (Bytes)load_bytes(p);
 #endif
-  return v ^ (uint8_t)(flip ^ kOffset);
+  return v ^ (uint8_t)((kUnsigned ? 0x80 : 0) ^ kOffset);
 }
 #else
 using Bytes = I16;
-ENR_INLINE Bytes load_row(const uint8_t* p, uint8_t flip, Channels channels) {
+constexpr uint8_t kUnsignedOffset = 128;
+template <bool kUnsigned>
+ENR_INLINE Bytes load_row(const uint8_t* p, Channels channels) {
 #if defined(__AVX512BW__)
   const __m256i bytes = _mm256_maskz_loadu_epi8((__mmask32)channels.mask, p);
-  const Bytes v = (Bytes)_mm512_maskz_cvtepi8_epi16(0xffffffffu, bytes);
+  return (Bytes)(kUnsigned ? _mm512_maskz_cvtepu8_epi16(0xffffffffu, bytes)
+                           : _mm512_maskz_cvtepi8_epi16(0xffffffffu, bytes));
 #else
   (void)channels;
-  const Bytes v = (Bytes)widen_half(p);
+  return (Bytes)(kUnsigned ? widen_half_unsigned(p) : widen_half(p));
 #endif
-  return flip == 0 ? v : (v ^ (int16_t)(int8_t)flip) << 8 >> 8;
 }
 #endif
 
@@ -177,7 +182,7 @@ ENR_INLINE void add_column(I32 (&sum)[kVectors], const Column& column, const cha
 }
 
 // Pixels of one row of the input, from column `first` on, one after the other.
-template <bool kInside>
+template <bool kUnsigned, bool kInside>
 struct Pixels {
   const uint8_t* at;
   size_t step;
@@ -188,7 +193,7 @@ struct Pixels {
       : at(row.pixels + first * (ptrdiff_t)row.step), step(row.step), column(first), call(c) {}
   ENR_INLINE Bytes next(Channels channels) {
     const bool inside = kInside || (size_t)column < call.input_width;
-    const Bytes bytes = load_row(inside ? at : call.padding, call.flip, channels);
+    const Bytes bytes = load_row<kUnsigned>(inside ? at : call.padding, channels);
     at += step;
     if (!kInside) ++column;
     return bytes;
@@ -196,7 +201,7 @@ struct Pixels {
 };
 
 // kPixels neighbouring outputs from output column x on; a column that was loaded serves every output it belongs to.
-template <size_t kWidth, size_t kStride, size_t kPixels, bool kInside>
+template <bool kUnsigned, size_t kWidth, size_t kStride, size_t kPixels, bool kInside>
 void pixels(const QDepthwiseCall& call, size_t x) {
   constexpr size_t kColumns = (kPixels - 1) * kStride + kWidth;
   I32 sum[kPixels][kVectors];
@@ -208,10 +213,10 @@ void pixels(const QDepthwiseCall& call, size_t x) {
   const Channels channels(call.channels);
   for (size_t g = 0; g < call.groups; ++g, rows += kGroupRows, weights += kWidth * kColumnBytes) {
 #if ENR_DOT4
-    Pixels<kInside> from[kGroupRows] = {
+    Pixels<kUnsigned, kInside> from[kGroupRows] = {
         {call, rows[0], first}, {call, rows[1], first}, {call, rows[2], first}, {call, rows[3], first}};
 #else
-    Pixels<kInside> from[kGroupRows] = {{call, rows[0], first}, {call, rows[1], first}};
+    Pixels<kUnsigned, kInside> from[kGroupRows] = {{call, rows[0], first}, {call, rows[1], first}};
 #endif
 #pragma GCC unroll 16
     for (size_t c = 0; c < kColumns; ++c) {
@@ -229,7 +234,7 @@ void pixels(const QDepthwiseCall& call, size_t x) {
   }
 #if !ENR_DOT4
   if (call.has_last_row) {
-    Pixels<kInside> from(call, *rows, first);
+    Pixels<kUnsigned, kInside> from(call, *rows, first);
     Bytes pair[2] = {from.next(channels), {}};
 #pragma GCC unroll 16
     for (size_t c = 0; c < kColumns; ++c, pair[0] = pair[1]) {
@@ -249,28 +254,29 @@ void pixels(const QDepthwiseCall& call, size_t x) {
   finish<kPixels>(call, sum, call.output + x * call.output_step);
 }
 
-template <size_t kWidth, size_t kStride, size_t kPixels>
+template <bool kUnsigned, size_t kWidth, size_t kStride, size_t kPixels>
 ENR_INLINE void pixels(const QDepthwiseCall& call, size_t x) {
   const size_t first = x * kStride, columns = (kPixels - 1) * kStride + kWidth;
   if (first >= call.pad_left && first - call.pad_left + columns <= call.input_width) {
-    pixels<kWidth, kStride, kPixels, true>(call, x);
+    pixels<kUnsigned, kWidth, kStride, kPixels, true>(call, x);
   } else {
-    pixels<kWidth, kStride, kPixels, false>(call, x);
+    pixels<kUnsigned, kWidth, kStride, kPixels, false>(call, x);
   }
 }
 
-template <size_t kWidth, size_t kStride>
+template <bool kUnsigned, size_t kWidth, size_t kStride>
 void row_of(const QDepthwiseCall& call) {
   size_t x = 0;
-  for (; x + 4 <= call.output_width; x += 4) pixels<kWidth, kStride, 4>(call, x);
+  for (; x + 4 <= call.output_width; x += 4) pixels<kUnsigned, kWidth, kStride, 4>(call, x);
   if (x + 2 <= call.output_width) {
-    pixels<kWidth, kStride, 2>(call, x);
+    pixels<kUnsigned, kWidth, kStride, 2>(call, x);
     x += 2;
   }
-  if (x < call.output_width) pixels<kWidth, kStride, 1>(call, x);
+  if (x < call.output_width) pixels<kUnsigned, kWidth, kStride, 1>(call, x);
 }
 
 // A pixel of a row, where blocks may have fewer channels than they should.
+template <bool kUnsigned>
 ENR_INLINE Bytes load_any(const QDepthwiseCall& call, const QDepthwiseRow& row, size_t column) {
   const uint8_t* p = column < call.input_width ? row.pixels + column * row.step : call.padding;
   uint8_t copy[kBlock] = {};
@@ -278,10 +284,11 @@ ENR_INLINE Bytes load_any(const QDepthwiseCall& call, const QDepthwiseRow& row, 
     __builtin_memcpy(copy, p, call.channels);
     p = copy;
   }
-  return load_row(p, call.flip, Channels(call.channels));
+  return load_row<kUnsigned>(p, Channels(call.channels));
 }
 
 // Any kernel, any number of channels.
+template <bool kUnsigned>
 void any_row(const QDepthwiseCall& call) {
   for (size_t x = 0; x < call.output_width; ++x) {
     I32 sum[kVectors];
@@ -292,13 +299,14 @@ void any_row(const QDepthwiseCall& call) {
     Bytes bytes[kGroupRows];
     for (size_t g = 0; g < call.groups; ++g, rows += kGroupRows) {
       for (size_t kx = 0; kx < call.kernel_width; ++kx, weights += kColumnBytes) {
-        for (size_t r = 0; r < kGroupRows; ++r) bytes[r] = load_any(call, rows[r], first + kx * call.dilation);
+        for (size_t r = 0; r < kGroupRows; ++r)
+          bytes[r] = load_any<kUnsigned>(call, rows[r], first + kx * call.dilation);
         add_column(sum, interleave(bytes), weights);
       }
     }
     for (size_t kx = 0; call.has_last_row && kx < call.kernel_width; kx += 2, weights += kColumnBytes) {
-      bytes[0] = load_any(call, *rows, first + kx * call.dilation);
-      bytes[1] = load_any(call, *rows, first + (kx + 1) * call.dilation);
+      bytes[0] = load_any<kUnsigned>(call, *rows, first + kx * call.dilation);
+      bytes[1] = load_any<kUnsigned>(call, *rows, first + (kx + 1) * call.dilation);
       add_column(sum, interleave(bytes), weights);
     }
     uint8_t* output = call.output + x * call.output_step;
@@ -312,14 +320,17 @@ void any_row(const QDepthwiseCall& call) {
   }
 }
 
-void row(const QDepthwiseCall& call) noexcept {
+template <bool kUnsigned>
+void row_as(const QDepthwiseCall& call) {
   const bool plain = (Channels::kAnyNumber || call.channels == kBlock) && call.dilation == 1;
-  if (plain && call.kernel_width == 3 && call.stride == 1) return row_of<3, 1>(call);
-  if (plain && call.kernel_width == 3 && call.stride == 2) return row_of<3, 2>(call);
-  if (plain && call.kernel_width == 5 && call.stride == 1) return row_of<5, 1>(call);
-  if (plain && call.kernel_width == 5 && call.stride == 2) return row_of<5, 2>(call);
-  any_row(call);
+  if (plain && call.kernel_width == 3 && call.stride == 1) return row_of<kUnsigned, 3, 1>(call);
+  if (plain && call.kernel_width == 3 && call.stride == 2) return row_of<kUnsigned, 3, 2>(call);
+  if (plain && call.kernel_width == 5 && call.stride == 1) return row_of<kUnsigned, 5, 1>(call);
+  if (plain && call.kernel_width == 5 && call.stride == 2) return row_of<kUnsigned, 5, 2>(call);
+  any_row<kUnsigned>(call);
 }
+
+void row(const QDepthwiseCall& call) noexcept { call.flip == 0 ? row_as<false>(call) : row_as<true>(call); }
 
 }  // namespace
 
@@ -330,6 +341,7 @@ const QDepthwiseTable& qdepthwise_table() {
                                          .lanes = kLane,
                                          .vectors = kVectors,
                                          .offset = kOffset,
+                                         .unsigned_offset = kUnsignedOffset,
                                          .row = &row};
   return table;
 }

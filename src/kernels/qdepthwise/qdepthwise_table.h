@@ -44,7 +44,8 @@ struct QDepthwiseTable {
   size_t group_rows;      // of the kernel
   size_t weight_bytes;    // 1 or 2
   size_t lanes, vectors;  // int32 lanes of a vector, vectors of a block
-  int32_t offset;         // what the kernel adds to activations
+  // What the kernel adds to activations, and to those that are stored as uint8, seen as int8.
+  int32_t offset, unsigned_offset;
   void (*row)(const QDepthwiseCall& call) noexcept;
 
   // The channel of a block in lane i of its vector q: the order that interleaving within 128 bits gives.

@@ -84,6 +84,17 @@ ENR_INLINE I32 widen_half(const void* p) {
 #endif
 }
 
+// The same of uint8.
+ENR_INLINE I32 widen_half_unsigned(const void* p) {
+#if defined(__AVX512BW__)
+  return (I32)_mm512_maskz_cvtepu8_epi16(0xffffffffu, _mm256_loadu_si256((const __m256i*)p));
+#elif defined(__AVX2__)
+  return (I32)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)p));
+#else
+  return widen_half(p) & (I32)(I16{} + 0xff);
+#endif
+}
+
 #if ENR_DOT4
 
 #if ENR_DOT4_UNSIGNED
