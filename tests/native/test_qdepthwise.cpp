@@ -24,14 +24,15 @@ DepthwiseShape make_shape(size_t channels, size_t height, size_t width, size_t k
   return s;
 }
 
-void check(const DepthwiseShape& s, QWeightType type, bool is_unsigned, bool channels_last, size_t threads) {
+void check(const DepthwiseShape& s, QWeightType type, bool is_unsigned, bool channels_last, size_t threads,
+           float largest_scale = 1e-2f) {
   const size_t in_stride = s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
   const size_t out_stride = s.output_pixel_stride != 0 ? s.output_pixel_stride : s.output_channels();
   const size_t taps = s.kernel_height * s.kernel_width, outputs = s.output_channels();
   const std::vector<uint8_t> input = random_bytes(s.batch * s.input_height * s.input_width * in_stride + 1, 41);
   const std::vector<uint8_t> weights = random_bytes(taps * outputs + 1, 42);
   const std::vector<int32_t> bias = random_ints(outputs + 1, 43, -3000, 3000);
-  const std::vector<float> scales = random_floats(outputs + 1, 44, 1e-4f, 1e-2f);
+  const std::vector<float> scales = random_floats(outputs + 1, 44, 1e-4f, largest_scale);
   const QStatic q{.is_unsigned = is_unsigned,
                   .input_zero_point = is_unsigned ? 120 : -11,
                   .scales = scales.data(),
@@ -75,6 +76,13 @@ void check(const DepthwiseShape& s, QWeightType type, bool is_unsigned, bool cha
   CAPTURE(s.stride_height);
   CAPTURE(s.input_width);
   CHECK(wrong == 0);
+}
+
+TEST_CASE("int8 depthwise convolutions whose scaled sums exceed int32 saturate") {
+  for (const bool is_unsigned : {false, true}) {
+    check(make_shape(37, 9, 9, 3, 1), QWeightType::kInt8, is_unsigned, true, 1, 1e6f);
+  }
+  set_num_threads(0);
 }
 
 TEST_CASE("int8 depthwise convolutions are exact") {

@@ -35,12 +35,12 @@ QWeights make_weights(QWeightType type, size_t n, size_t k, const std::vector<ui
 }
 
 void check_static(const Size& size, QWeightType type, int32_t weight_zero_point, bool is_unsigned, WeightLayout layout,
-                  size_t threads) {
+                  size_t threads, float largest_scale = 2e-2f) {
   const auto [m, n, k] = size;
   const size_t a_stride = k + 3, c_stride = n + 5;
   const std::vector<uint8_t> a = random_bytes(m * a_stride + 1, 1), bytes = random_bytes(n * k + 1, 2);
   const std::vector<int32_t> bias = random_ints(n + 1, 3, -20000, 20000);
-  const std::vector<float> scales = random_floats(n + 1, 4, 1e-4f, 2e-2f);
+  const std::vector<float> scales = random_floats(n + 1, 4, 1e-4f, largest_scale);
   QWeights w = make_weights(type, n, k, bytes, layout);
   w.zero_point = weight_zero_point;
   QStatic q{.is_unsigned = is_unsigned, .input_zero_point = is_unsigned ? 131 : -7, .scales = scales.data()};
@@ -79,6 +79,13 @@ TEST_CASE("static int8 products are exact") {
     check_static(size, QWeightType::kInt8, 0, true, WeightLayout::kInputMajor, 1);
     check_static(size, QWeightType::kUInt8, 97, true, WeightLayout::kOutputMajor, 2);
     check_static(size, QWeightType::kInt8, 0, false, WeightLayout::kOutputMajor, 7);
+  }
+  set_num_threads(0);
+}
+
+TEST_CASE("static int8 products whose scaled sums exceed int32 saturate") {
+  for (const Size& size : kSizes) {
+    check_static(size, QWeightType::kInt8, 0, size.m % 2 == 0, WeightLayout::kOutputMajor, 1, 1e5f);
   }
   set_num_threads(0);
 }

@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
 #include "kernels/qdepthwise/qdepthwise_table.h"
+#include "kernels/qgemm/qpack.h"
 
 namespace enr::kernels {
 
@@ -26,6 +27,7 @@ constexpr size_t kThreadProducts = 96 * 1024;
 struct alignas(64) Header {
   int32_t flip = 0;     // 0x80 where activations are uint8, which are then computed as int8
   int32_t is_wide = 0;  // packed for qdepthwise_wide_table
+  int32_t is_plain = 0;
 };
 
 const QDepthwiseTable& table_of(bool is_wide) noexcept {
@@ -56,13 +58,14 @@ struct Blocks {
 
 constexpr size_t kMaxKernelRows = 64;
 
+// Whether no table serves the shape.
 bool is_plain(const DepthwiseShape& s) noexcept { return s.multiplier != 1 || s.kernel_height > kMaxKernelRows - 4; }
 
 // Then: of each output channel its scale, what its sum starts from, and its taps in 16 bits.
 size_t plain_bytes(const DepthwiseShape& s) noexcept { return 8 + (s.kernel_height * s.kernel_width + 1) / 2 * 4; }
 
-size_t packed_bytes(const DepthwiseShape& s, bool is_wide) noexcept {
-  if (is_plain(s)) return sizeof(Header) + s.output_channels() * plain_bytes(s);
+size_t packed_bytes(const DepthwiseShape& s, bool is_wide, bool plain) noexcept {
+  if (plain) return sizeof(Header) + s.output_channels() * plain_bytes(s);
   const Blocks blocks(s, table_of(is_wide));
   return sizeof(Header) + blocks.count * blocks.bytes;
 }
@@ -238,7 +241,9 @@ struct Run {
 }  // namespace
 
 size_t qdepthwise_packed_bytes(const DepthwiseShape& shape) noexcept {
-  return std::max(packed_bytes(shape, false), packed_bytes(shape, true));
+  const size_t plain = packed_bytes(shape, false, true);
+  if (is_plain(shape)) return plain;
+  return std::max({plain, packed_bytes(shape, false, false), packed_bytes(shape, true, false)});
 }
 
 void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* weights, int32_t weight_zero_point,
@@ -251,10 +256,14 @@ void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* 
   const Source source{
       shape, type,        static_cast<const uint8_t*>(weights), weight_zero_point, tap_stride, channel_stride,
       bias,  quantization};
-  std::memset(packed, 0, packed_bytes(shape, is_wide));
+  // Tables leave it to narrowing to clamp scaled sums.
+  const bool plain =
+      is_plain(shape) || may_exceed_int32(shape.kernel_height * shape.kernel_width, shape.output_channels(), bias,
+                                          quantization.scales, quantization.scale_count);
+  std::memset(packed, 0, packed_bytes(shape, is_wide, plain));
   std::byte* to = static_cast<std::byte*>(packed) + sizeof(Header);
-  *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide};
-  if (is_plain(shape)) return pack_plain(source, to);
+  *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide, plain};
+  if (plain) return pack_plain(source, to);
   const Blocks blocks(shape, table_of(is_wide));
   for (size_t block = 0; block < blocks.count; ++block) pack_block(source, blocks, block, to + block * blocks.bytes);
 }
@@ -263,7 +272,7 @@ void qdepthwise(const DepthwiseShape& shape, const void* packed, const void* inp
                 const QOutput& range, void* output) noexcept {
   const Run run(shape, packed, input, input_zero_point, range, output);
   const size_t row_products = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
-  const bool plain = is_plain(shape);
+  const bool plain = run.header.is_plain != 0;
   parallel_ranges(shape.batch * shape.output_height, kThreadProducts / std::max<size_t>(row_products, 1) + 1,
                   [&](size_t begin, size_t end) { plain ? run.plain_rows(begin, end) : run.blocks_rows(begin, end); });
 }

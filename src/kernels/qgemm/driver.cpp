@@ -249,6 +249,7 @@ class Runner {
     tile.high = static_cast<float>(output.max - output.zero_point);
     tile.zero_point = output.zero_point - header_.flip;
     tile.flip = static_cast<uint8_t>(header_.flip);
+    tile.exceeds_int32 = header_.exceeds_int32 != 0;
     qgemm_table().static_tile(tile);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "base/half.h"
@@ -200,6 +201,16 @@ size_t QPanels::width(size_t panel) const noexcept { return panel + 1 == count ?
 
 size_t qgemm_packed_bytes(const QWeights& weights) noexcept { return QPanels(weights).total_bytes(); }
 
+bool may_exceed_int32(size_t k, size_t n, const int32_t* bias, const float* scales, size_t scale_count) noexcept {
+  constexpr double kLargestProduct = 255.0 * 255.0, kLimit = 2147483000.0;
+  for (size_t j = 0; j < n; ++j) {
+    const double largest =
+        static_cast<double>(k) * kLargestProduct + (bias != nullptr ? std::abs(static_cast<double>(bias[j])) : 0.0);
+    if (std::min(largest, 2147483648.0) * double{scales[scale_count == 1 ? 0 : j]} >= kLimit) return true;
+  }
+  return false;
+}
+
 void qgemm_pack_static(const QWeights& w, const int32_t* bias, const QStatic& q, void* packed) noexcept {
   const int32_t flip = q.is_unsigned ? 0x80 : 0;
   const int32_t input_zero_point = q.input_zero_point - flip;
@@ -215,7 +226,8 @@ void qgemm_pack_static(const QWeights& w, const int32_t* bias, const QStatic& q,
       out.integer(j) = static_cast<int32_t>(start - static_cast<uint32_t>(taken) * static_cast<uint32_t>(sum));
     });
   });
-  *static_cast<QPackedHeader*>(packed) = {input_zero_point, flip, stored_zero_point(w)};
+  *static_cast<QPackedHeader*>(packed) = {input_zero_point, flip, stored_zero_point(w),
+                                          may_exceed_int32(w.k, w.n, bias, q.scales, q.scale_count)};
 }
 
 void qgemm_pack_dynamic(const QWeights& w, const QDynamic& q, void* packed) noexcept {
@@ -233,7 +245,7 @@ void qgemm_pack_dynamic(const QWeights& w, const QDynamic& q, void* packed) noex
       }
     });
   });
-  *static_cast<QPackedHeader*>(packed) = {0, 0, stored_zero_point(w)};
+  *static_cast<QPackedHeader*>(packed) = {.weight_zero_point = stored_zero_point(w)};
 }
 
 }  // namespace enr::kernels

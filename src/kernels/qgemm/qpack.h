@@ -25,4 +25,7 @@ struct QPanels {
   }
 };
 
+// Whether sums of k products of 8 bits and a bias, times their scales, may reach 2^31.
+bool may_exceed_int32(size_t k, size_t n, const int32_t* bias, const float* scales, size_t scale_count) noexcept;
+
 }  // namespace enr::kernels

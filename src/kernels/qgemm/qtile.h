@@ -22,7 +22,7 @@ struct QTile {
   size_t columns = 0;  // of C, at most what the panel has
   size_t k = 0;
   size_t block_size = 0, blocks = 1;  // 4-bit weights
-  // The panel that comes next, or null: int8 tiles fetch it into the second-level cache meanwhile.
+  // The panel that comes next, or null: int8 tiles of many rows fetch it into the second-level cache meanwhile.
   const void* next = nullptr;
   // Scratch of QGemmTable::wide_bytes(k), or null where that is 0: many rows have int8 weights widened once.
   void* wide = nullptr;
@@ -35,6 +35,7 @@ struct QTile {
   float low = 0, high = 0;
   int32_t zero_point = 0;
   uint8_t flip = 0;
+  bool exceeds_int32 = false;  // scaled sums may
   // Dynamic: of each row its scale and what to take of the panel's integers.
   const float* row_scales = nullptr;
   const int32_t* row_zero_points = nullptr;

@@ -145,18 +145,24 @@ void multiply_by_tiles(const QTile& tile, const Finish& finish) {
   _tile_release();
 }
 
-template <size_t R, size_t V>
-ENR_INLINE void finish_static_rows(const QTile& tile, size_t row, I32 (&sum)[R][V], const PanelHead<V>& head) {
+void static_tile_by_tiles(const QTile& tile) {
+  const Requantization to(tile.low, tile.high, tile.zero_point, tile.flip);
+  const auto finish = [&]<size_t R, size_t V>(size_t row, I32(&sum)[R][V], const PanelHead<V>& head) {
 #pragma GCC unroll 4
-  for (size_t i = 0; i < R; ++i) {
+    for (size_t i = 0; i < R; ++i) {
 #pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) sum[i][v] += head.integers[v];
-  }
-  finish_static(tile, row, sum, head);
+      for (size_t v = 0; v < V; ++v) sum[i][v] += head.integers[v];
+    }
+    finish_static(tile, row, sum, head, to);
+  };
+  tile.vectors == 2 ? multiply_by_tiles<2>(tile, finish) : multiply_by_tiles<1>(tile, finish);
 }
-template <size_t R, size_t V>
-ENR_INLINE void finish_dynamic_rows(const QTile& tile, size_t row, I32 (&sum)[R][V], const PanelHead<V>& head) {
-  finish_dynamic(tile, row, sum, head);
+
+void dynamic_tile_by_tiles(const QTile& tile) {
+  const auto finish = [&]<size_t R, size_t V>(size_t row, const I32(&sum)[R][V], const PanelHead<V>& head) {
+    finish_dynamic(tile, row, sum, head);
+  };
+  tile.vectors == 2 ? multiply_by_tiles<2>(tile, finish) : multiply_by_tiles<1>(tile, finish);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ ENR_INLINE void write_weight_tiles(const char* b, char* to) {
     const Int4Steps<V> w(from);
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) {
-      __builtin_prefetch(from + kInt4FetchAhead + v * kVectorBytes);
+      __builtin_prefetch(from + kFetchAhead + v * kVectorBytes);
       memcpy(to + v * kVectorBytes, &w.low[v], kVectorBytes);
       memcpy(to + (V + v) * kVectorBytes, &w.high[v], kVectorBytes);
     }

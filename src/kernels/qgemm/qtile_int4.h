@@ -27,7 +27,6 @@ struct Int4Steps {
     }
   }
 };
-constexpr size_t kInt4FetchAhead = 1024;               // bytes of the panel: it comes from far and is read once
 constexpr size_t kInt4PairBytes = kInt4Group * kLane;  // of one vector of outputs: two steps in half bytes
 
 #if ENR_INT4_MADDUBS
@@ -86,7 +85,7 @@ ENR_INLINE void dot_int4_steps(I32 (&sum)[R][V], Rows<R>& a, const char*& b, siz
       Int4Sum other[R][V] = {}, third[R][V] = {}, fourth[R][V] = {};
       for (; left >= 2; left -= 2, b += 2 * kStep) {
 #pragma GCC unroll 4
-        for (size_t line = 0; line < 2 * kStep; line += 64) __builtin_prefetch(b + kInt4FetchAhead + line);
+        for (size_t line = 0; line < 2 * kStep; line += 64) __builtin_prefetch(b + kFetchAhead + line);
         dot_int4_pair(part, other, a, b);
         dot_int4_pair(third, fourth, a, b + kStep);
       }
@@ -115,13 +114,13 @@ ENR_INLINE void dot_int4_steps(I32 (&sum)[R][V], Rows<R>& a, const char*& b, siz
 constexpr size_t kInputsPerPair = 2 * kInt4Group;
 
 template <bool, size_t R, size_t V>
-void int4_rows(const QTile& tile, size_t row) {
+void int4_rows(const QTile& tile, size_t row, const TileHead<V>& head) {
   I32 sum[R][V];
   start_sums(sum, tile.row_terms != nullptr ? tile.row_terms + row : nullptr, 1);
   Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
   const char* b = (const char*)tile.panel + 12 * V * kLane;
   dot_int4_steps(sum, a, b, (tile.k + kInputsPerPair - 1) / kInputsPerPair);
-  finish_dynamic(tile, row, sum, PanelHead<V>(tile.panel));
+  finish_dynamic(tile, row, sum, head.panel);
 }
 
 // The 16 bits of all lanes, as bfloat16.
@@ -134,9 +133,9 @@ ENR_INLINE F32 load_bfloat16(const char* p) {
 
 // Blocks have their own scales; what the rows' zero points take is a float here (the panel's integers are not used).
 template <bool, size_t R, size_t V>
-void int4_block_rows(const QTile& tile, size_t row) {
+void int4_block_rows(const QTile& tile, size_t row, const TileHead<V>& tile_head) {
   Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
-  const PanelHead<V> head(tile.panel);
+  const PanelHead<V>& head = tile_head.panel;
   F32 value[R][V];
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {

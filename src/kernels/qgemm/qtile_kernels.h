@@ -97,40 +97,75 @@ ENR_INLINE void dot_int8_step(I32 (&sum)[R][V], const Rows<R>& a, const char* b,
   }
 }
 
-// Fetches a share of the next panel while rows of a tile pass over this one: two lines at a time, while so many bytes
-// of this one are read.
-struct NextPanel {
-  const char* at = nullptr;
-  size_t step = 0;
+constexpr size_t kUnroll = 4;         // steps
+constexpr size_t kFetchAhead = 1024;  // bytes
 
-  ENR_INLINE NextPanel(const QTile& tile, size_t row, size_t rows, size_t bytes, size_t bytes_read) {
-    if (tile.next == nullptr || row + rows > tile.rows) return;
-    const size_t calls = tile.rows / rows;
-    step = bytes_read / calls < 128 ? bytes_read / calls : 128;
-    at = (const char*)tile.next + row / rows * (bytes / calls);
+// Fetches the next panel while rows of a tile, `rows` at a time, pass over this one: every time a share of it, two
+// lines for each few steps.
+struct NextPanel {
+  const char* panel = nullptr;
+  size_t share = 0, step = 0;
+
+  ENR_INLINE NextPanel(const QTile& tile, size_t rows, size_t vectors) {
+    if (tile.next == nullptr || rows > tile.rows) return;
+    const size_t calls = tile.rows / rows, bytes = kUnroll * vectors * kLane * kGroup;
+    panel = (const char*)tile.next;
+    share = (tile.k + kGroup - 1) / kGroup * vectors * kLane * kGroup / calls;
+    step = bytes / calls < 128 ? bytes / calls : 128;
   }
-  ENR_INLINE void fetch() {
-    if (at == nullptr) return;
-    __builtin_prefetch(at, 0, 2);
-    __builtin_prefetch(at + 64, 0, 2);
-    at += step;
+};
+
+template <size_t V>
+struct PanelHead {
+  I32 integers[V];
+  F32 scales[V], numbers[V];
+  ENR_INLINE explicit PanelHead(const void* panel) {
+#pragma GCC unroll 2
+    for (size_t v = 0; v < V; ++v) {
+      integers[v] = load((const int32_t*)panel + v * kLane);
+      scales[v] = load((const float*)panel + (V + v) * kLane);
+      numbers[v] = load((const float*)panel + (2 * V + v) * kLane);
+    }
   }
+};
+
+// What is the same for all rows of a tile.
+template <size_t V>
+struct TileHead {
+  PanelHead<V> panel;
+  NextPanel next;
+  ENR_INLINE TileHead(const QTile& tile, size_t rows) : panel(tile.panel), next(tile, rows, V) {}
+};
+template <size_t V>
+struct StaticTileHead : TileHead<V> {
+  Requantization to;
+  ENR_INLINE StaticTileHead(const QTile& tile, size_t rows)
+      : TileHead<V>(tile, rows), to(tile.low, tile.high, tile.zero_point, tile.flip) {}
 };
 
 // sum[i][v] = start[v] + row_terms[i] + a . w over all of k.
 template <bool kWide, size_t R, size_t V>
-ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row, const I32* start = nullptr) {
-  constexpr size_t kUnroll = 4, kStepBytes = V * kLane * (kWide ? 4 : kGroup);
+ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row, const NextPanel& next,
+                         const I32* start = nullptr) {
+  constexpr size_t kStepBytes = V * kLane * (kWide ? 4 : kGroup);
   Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
   const char* b = kWide ? (const char*)tile.wide : (const char*)tile.panel + 12 * V * kLane;
   size_t steps = (tile.k + kGroup - 1) / kGroup;
-  NextPanel next(tile, row, R, steps * V * kLane * kGroup, kUnroll * V * kLane * kGroup);
+  const char* fetched = next.panel != nullptr ? next.panel + row / R * next.share : nullptr;
   I32 more[kSets<R>][R][V];
   start_sums(more[0], tile.row_terms != nullptr ? tile.row_terms + row : nullptr, 1, start);
 #pragma GCC unroll 4
   for (size_t s = 1; s < kSets<R>; ++s) start_sums(more[s], nullptr, 0);
   for (; steps >= kUnroll; steps -= kUnroll) {
-    if (R > 2) next.fetch();
+    if (R <= 2) {
+      // Bound by memory: the panel itself may come from far.
+#pragma GCC unroll 4
+      for (size_t line = 0; line < kUnroll * kStepBytes; line += 64) __builtin_prefetch(b + kFetchAhead + line);
+    } else if (fetched != nullptr) {
+      __builtin_prefetch(fetched, 0, 2);
+      __builtin_prefetch(fetched + 64, 0, 2);
+      fetched += next.step;
+    }
 #pragma GCC unroll 4
     for (size_t step = 0; step < kUnroll; ++step) {
       keep_apart(a.stride);
@@ -155,20 +190,6 @@ ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row, const 
     }
   }
 }
-
-template <size_t V>
-struct PanelHead {
-  I32 integers[V];
-  F32 scales[V], numbers[V];
-  ENR_INLINE explicit PanelHead(const void* panel) {
-#pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) {
-      integers[v] = load((const int32_t*)panel + v * kLane);
-      scales[v] = load((const float*)panel + (V + v) * kLane);
-      numbers[v] = load((const float*)panel + (2 * V + v) * kLane);
-    }
-  }
-};
 
 // How many lanes of the panel's vector v belong to C.
 ENR_INLINE size_t lanes(const QTile& tile, size_t v) {
@@ -231,24 +252,36 @@ ENR_INLINE void store_rows(const Requantization&, const I32 (&row)[R][V], uint8_
 }
 #endif
 
-// Sums, which started from the panel's integers, as bytes.
-template <size_t R, size_t V>
-ENR_INLINE void finish_static(const QTile& tile, size_t row, I32 (&sum)[R][V], const PanelHead<V>& head) {
-  const Requantization to(tile.low, tile.high, tile.zero_point, tile.flip);
+// Sums, which started from the panel's integers, as bytes. kAny: whatever their scaled values.
+template <bool kAny = false, size_t R, size_t V>
+ENR_INLINE void finish_static(const QTile& tile, size_t row, I32 (&sum)[R][V], const PanelHead<V>& head,
+                              const Requantization& to) {
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
 #pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) sum[i][v] = to.scaled(sum[i][v], head.scales[v]);
+    for (size_t v = 0; v < V; ++v) {
+      sum[i][v] = kAny ? to.scaled_any(sum[i][v], head.scales[v]) : to.scaled(sum[i][v], head.scales[v]);
+    }
   }
   store_rows(to, sum, (uint8_t*)tile.c + row * tile.c_stride, tile.c_stride, tile.columns);
 }
 
 template <bool kWide, size_t R, size_t V>
-void static_rows(const QTile& tile, size_t row) {
+void static_rows(const QTile& tile, size_t row, const StaticTileHead<V>& head) {
   I32 sum[R][V];
-  const PanelHead<V> head(tile.panel);
-  dot_int8<kWide>(sum, tile, row, head.integers);
-  finish_static(tile, row, sum, head);
+  dot_int8<kWide>(sum, tile, row, head.next, head.panel.integers);
+  finish_static(tile, row, sum, head.panel, head.to);
+}
+
+// A tile whose scaled sums may be 2^31 and more, which hardly occurs.
+template <size_t V>
+void static_tile_of_any(const QTile& tile) {
+  const StaticTileHead<V> head(tile, 1);
+  for (size_t row = 0; row < tile.rows; ++row) {
+    I32 sum[1][V];
+    dot_int8<false>(sum, tile, row, head.next, head.panel.integers);
+    finish_static<true>(tile, row, sum, head.panel, head.to);
+  }
 }
 
 template <size_t R, size_t V>
@@ -297,10 +330,10 @@ ENR_INLINE void finish_dynamic(const QTile& tile, size_t row, const I32 (&sum)[R
 }
 
 template <bool kWide, size_t R, size_t V>
-void dynamic_rows(const QTile& tile, size_t row) {
+void dynamic_rows(const QTile& tile, size_t row, const TileHead<V>& head) {
   I32 sum[R][V];
-  dot_int8<kWide>(sum, tile, row);
-  finish_dynamic(tile, row, sum, PanelHead<V>(tile.panel));
+  dot_int8<kWide>(sum, tile, row, head.next);
+  finish_dynamic(tile, row, sum, head.panel);
 }
 
 }  // namespace

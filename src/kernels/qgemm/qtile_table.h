@@ -11,39 +11,30 @@ namespace enr::kernels::ENR_ISA {
 namespace {
 
 // All rows of a tile, R at a time; then the rest with R halved, and so on.
-#define ENR_DEFINE_ROWS(name, rows_function)                                      \
-  template <bool kWide, size_t R, size_t V>                                       \
-  void name##_from(const QTile& tile, size_t row) {                               \
-    for (; row + R <= tile.rows; row += R) rows_function<kWide, R, V>(tile, row); \
-    if constexpr (R > 1) {                                                        \
-      if (row < tile.rows) name##_from<kWide, (R + 1) / 2, V>(tile, row);         \
-    }                                                                             \
+#define ENR_DEFINE_ROWS(name, rows_function, Head)                                      \
+  template <bool kWide, size_t R, size_t V>                                             \
+  void name##_from(const QTile& tile, size_t row, const Head<V>& head) {                \
+    for (; row + R <= tile.rows; row += R) rows_function<kWide, R, V>(tile, row, head); \
+    if constexpr (R > 1) {                                                              \
+      if (row < tile.rows) name##_from<kWide, (R + 1) / 2, V>(tile, row, head);         \
+    }                                                                                   \
+  }                                                                                     \
+  template <bool kWide, size_t R, size_t V>                                             \
+  void name##_in_rows(const QTile& tile) {                                              \
+    name##_from<kWide, R, V>(tile, 0, Head<V>(tile, R));                                \
   }
-#define ENR_DEFINE_TILE(name, rows_function, max_rows) \
-  ENR_DEFINE_ROWS(name, rows_function)                 \
-  void name(const QTile& tile) noexcept {              \
-    if (tile.vectors == 2) {                           \
-      name##_from<false, max_rows, 2>(tile, 0);        \
-    } else {                                           \
-      name##_from<false, max_rows, 1>(tile, 0);        \
-    }                                                  \
+
+ENR_DEFINE_ROWS(static_tile, static_rows, StaticTileHead)
+ENR_DEFINE_ROWS(dynamic_tile, dynamic_rows, TileHead)
+ENR_DEFINE_ROWS(int4_tile, int4_rows, TileHead)
+ENR_DEFINE_ROWS(int4_block_tile, int4_block_rows, TileHead)
+#undef ENR_DEFINE_ROWS
+
+#if ENR_DOT4
+#define ENR_DEFINE_INT8_TILE(name)                                                                           \
+  void name##_by_vectors(const QTile& tile) {                                                                \
+    tile.vectors == 2 ? name##_in_rows<false, kMaxRows, 2>(tile) : name##_in_rows<false, kMaxRows, 1>(tile); \
   }
-#if defined(__AMX_INT8__)
-#define ENR_DEFINE_INT8_TILE(name, rows_function)                                                                   \
-  ENR_DEFINE_TILE(few_rows_of_##name, rows_function, kMaxRows)                                                      \
-  void name(const QTile& tile) noexcept {                                                                           \
-    if (tile.rows < kFewTileRows) return few_rows_of_##name(tile);                                                  \
-    tile.vectors == 2 ? multiply_by_tiles<2>(tile, [&](auto&&... rest) { finish_##rows_function(tile, rest...); })  \
-                      : multiply_by_tiles<1>(tile, [&](auto&&... rest) { finish_##rows_function(tile, rest...); }); \
-  }
-#define ENR_DEFINE_INT4_TILE(name, rows_function, max_rows, multiply) \
-  ENR_DEFINE_TILE(few_rows_of_##name, rows_function, max_rows)        \
-  void name(const QTile& tile) noexcept {                             \
-    if (!suits_int4_tiles(tile)) return few_rows_of_##name(tile);     \
-    tile.vectors == 2 ? multiply<2>(tile) : multiply<1>(tile);        \
-  }
-#elif ENR_DOT4
-#define ENR_DEFINE_INT8_TILE(name, rows_function) ENR_DEFINE_TILE(name, rows_function, kMaxRows)
 #else
 constexpr size_t kRowsToWidenFor = 4 * kMaxRows;
 
@@ -56,27 +47,49 @@ void widen_panel(const QTile& tile) {
   }
 }
 
-#define ENR_DEFINE_INT8_TILE(name, rows_function)                                                             \
-  ENR_DEFINE_ROWS(name, rows_function)                                                                        \
-  void name(const QTile& tile) noexcept {                                                                     \
-    if (tile.vectors != 2) return name##_from<false, kMaxRows, 1>(tile, 0);                                   \
-    if (tile.wide == nullptr || tile.rows < kRowsToWidenFor) return name##_from<false, kMaxRows, 2>(tile, 0); \
-    widen_panel(tile);                                                                                        \
-    name##_from<true, kMaxRows, 2>(tile, 0);                                                                  \
+#define ENR_DEFINE_INT8_TILE(name)                                          \
+  void name##_by_vectors(const QTile& tile) {                               \
+    if (tile.vectors != 2) return name##_in_rows<false, kMaxRows, 1>(tile); \
+    if (tile.wide == nullptr || tile.rows < kRowsToWidenFor) {              \
+      return name##_in_rows<false, kMaxRows, 2>(tile);                      \
+    }                                                                       \
+    widen_panel(tile);                                                      \
+    name##_in_rows<true, kMaxRows, 2>(tile);                                \
   }
 #endif
-
-ENR_DEFINE_INT8_TILE(static_tile, static_rows)
-ENR_DEFINE_INT8_TILE(dynamic_tile, dynamic_rows)
-#if !defined(__AMX_INT8__)
-#define ENR_DEFINE_INT4_TILE(name, rows_function, max_rows, multiply) ENR_DEFINE_TILE(name, rows_function, max_rows)
-#endif
-ENR_DEFINE_INT4_TILE(int4_tile, int4_rows, kMaxInt4Rows, multiply_int4_by_tiles)
-ENR_DEFINE_INT4_TILE(int4_block_tile, int4_block_rows, kMaxBlockRows, multiply_int4_blocks_by_tiles)
-#undef ENR_DEFINE_INT4_TILE
+ENR_DEFINE_INT8_TILE(static_tile)
+ENR_DEFINE_INT8_TILE(dynamic_tile)
 #undef ENR_DEFINE_INT8_TILE
-#undef ENR_DEFINE_TILE
-#undef ENR_DEFINE_ROWS
+
+void static_tile(const QTile& tile) noexcept {
+  if (tile.exceeds_int32) return tile.vectors == 2 ? static_tile_of_any<2>(tile) : static_tile_of_any<1>(tile);
+#if defined(__AMX_INT8__)
+  if (tile.rows >= kFewTileRows) return static_tile_by_tiles(tile);
+#endif
+  static_tile_by_vectors(tile);
+}
+void dynamic_tile(const QTile& tile) noexcept {
+#if defined(__AMX_INT8__)
+  if (tile.rows >= kFewTileRows) return dynamic_tile_by_tiles(tile);
+#endif
+  dynamic_tile_by_vectors(tile);
+}
+void int4_tile(const QTile& tile) noexcept {
+#if defined(__AMX_INT8__)
+  if (suits_int4_tiles(tile))
+    return tile.vectors == 2 ? multiply_int4_by_tiles<2>(tile) : multiply_int4_by_tiles<1>(tile);
+#endif
+  tile.vectors == 2 ? int4_tile_in_rows<false, kMaxInt4Rows, 2>(tile) : int4_tile_in_rows<false, kMaxInt4Rows, 1>(tile);
+}
+void int4_block_tile(const QTile& tile) noexcept {
+#if defined(__AMX_INT8__)
+  if (suits_int4_tiles(tile)) {
+    return tile.vectors == 2 ? multiply_int4_blocks_by_tiles<2>(tile) : multiply_int4_blocks_by_tiles<1>(tile);
+  }
+#endif
+  tile.vectors == 2 ? int4_block_tile_in_rows<false, kMaxBlockRows, 2>(tile)
+                    : int4_block_tile_in_rows<false, kMaxBlockRows, 1>(tile);
+}
 
 // Runs are copied in pieces, the last of which overlaps the one before; short ones in two pieces of a smaller size, or
 // (AVX-512) in one that writes more than there is.

@@ -1,7 +1,7 @@
 #pragma once
 
-// From sums to 8 bits, what statically quantised products end with: scaled, clamped from above as a float, rounded,
-// then narrowed with saturation, which clamps the rest. Values are int8; `flip` of 0x80 makes them uint8.
+// From sums to 8 bits, what statically quantised products end with: scaled, rounded, narrowed with saturation, clamped.
+// Values are int8; `flip` of 0x80 makes them uint8.
 
 #include "kernels/simd/integer.h"
 
@@ -9,20 +9,25 @@ namespace enr::kernels::ENR_ISA {
 
 // low and high: the clamp less the zero point; zero_point: as int8.
 struct Requantization {
-  F32 high;
 #if ENR_NARROWS
+  F32 top;
   I16 zero_point;
-  I8 low, flip;
+  I8 low, high, flip;
   ENR_INLINE Requantization(float low_value, float high_value, int32_t zero, uint8_t flips)
-      : high(splat(high_value)),
+      : top(splat(high_value)),
         zero_point(I16{} + (int16_t)zero),
         low(I8{} + (int8_t)((int32_t)low_value + zero)),
+        high(I8{} + (int8_t)((int32_t)high_value + zero)),
         flip(I8{} + (int8_t)flips) {}
-  // Round to nearest, ties to even; far below the range: INT32_MIN.
-  ENR_INLINE I32 scaled(I32 sum, F32 scale) const { return round_to_int(min_keep_nan(to_float(sum) * scale, high)); }
+  // Round to nearest, ties to even. The products must stay below 2^31; far below -2^31 they are INT32_MIN.
+  ENR_INLINE I32 scaled(I32 sum, F32 scale) const { return round_to_int(to_float(sum) * scale); }
+  // The same of any product.
+  ENR_INLINE I32 scaled_any(I32 sum, F32 scale) const { return round_to_int(min_keep_nan(to_float(sum) * scale, top)); }
   // Four scaled vectors: a 128-bit piece holds four lanes of each.
   ENR_INLINE I8 bytes(I32 a, I32 b, I32 c, I32 d) const { return bytes(narrow(a, b), narrow(c, d)); }
-  ENR_INLINE I8 bytes(I16 ab, I16 cd) const { return larger(narrow(shifted(ab), shifted(cd)), low) ^ flip; }
+  ENR_INLINE I8 bytes(I16 ab, I16 cd) const {
+    return smaller(larger(narrow(shifted(ab), shifted(cd)), low), high) ^ flip;
+  }
   ENR_INLINE I16 shifted(I16 v) const {
 #if defined(__AVX512BW__)
     return (I16)_mm512_adds_epi16((__m512i)v, (__m512i)zero_point);
@@ -31,14 +36,15 @@ struct Requantization {
 #endif
   }
 #else
-  F32 low;
+  F32 low, high;
   I32 zero_point;
   ENR_INLINE Requantization(float low_value, float high_value, int32_t zero, uint8_t flips)
-      : high(splat(high_value)), low(splat(low_value)), zero_point(I32{} + (zero + flips)) {}
+      : low(splat(low_value)), high(splat(high_value)), zero_point(I32{} + (zero + flips)) {}
   // The low bytes are the result.
   ENR_INLINE I32 scaled(I32 sum, F32 scale) const {
     return round_to_int(clamp_number(to_float(sum) * scale, low, high)) + zero_point;
   }
+  ENR_INLINE I32 scaled_any(I32 sum, F32 scale) const { return scaled(sum, scale); }
 #endif
 };
 
