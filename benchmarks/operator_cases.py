@@ -369,6 +369,22 @@ def quantization():
     ]  # fmt: skip
 
 
+def random_numbers():
+    x, generator = floats(1024, 1024), np.random.default_rng(0)
+    out = [(x.shape, F32)]
+    return [
+        Case("random", "uniform", "aten::rand.out", (list(x.shape),), lambda: generator.random(x.shape, F32), out),
+        Case("random", "normal", "aten::randn.out", (list(x.shape),),
+             lambda: generator.standard_normal(x.shape, F32), out),
+        Case("random", "integers", "aten::randint.out", (1000, list(x.shape)),
+             lambda: generator.integers(0, 1000, x.shape), [(x.shape, np.int64)]),
+        Case("random", "permutation", "aten::randperm.out", (x.size,), lambda: generator.permutation(x.size),
+             [((x.size,), np.int64)]),
+        Case("random", "dropout", "aten::native_dropout.out", (x, 0.5, True),
+             lambda: x * (generator.random(x.shape, F32) >= F32(0.5)) * F32(2), [*out, (x.shape, np.bool_)]),
+    ]  # fmt: skip
+
+
 def transforms():
     x = floats(64, 4096)
     return [
@@ -387,6 +403,7 @@ def cases() -> list[Case]:
         indexing,
         searching,
         quantization,
+        random_numbers,
         transforms,
     )
     return [case for family in families for case in family()]

@@ -79,11 +79,7 @@ void Method::seed_if_changed() {
   const uint64_t changes = program_->seed_changes();
   if (changes == seed_changes_) return;
   seed_changes_ = changes;
-  const uint64_t seed = program_->current_seed();
-  if (number_ == 0) return random_.seed(seed);
-  std::seed_seq sequence{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
-                         static_cast<uint32_t>(number_)};
-  random_.seed(sequence);
+  random_.seed(program_->current_seed(), number_);
 }
 
 void Method::execute() {

@@ -4,13 +4,13 @@
 
 #include <memory>
 #include <mutex>
-#include <random>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
+#include "base/random_stream.h"
 #include "base/trace.h"
 #include "executor/inputs.h"
 #include "executor/program.h"
@@ -97,7 +97,7 @@ class Method {
   std::vector<AlignedBuffer> saved_;   // parallel to plan_->states
   std::vector<uint8_t> is_saved_;
   std::vector<Tensor*> delegate_arguments_;
-  std::mt19937_64 random_;
+  RandomStream random_;
   size_t number_;  // among the program's methods: their random numbers differ
   uint64_t seed_changes_ = 0;
   OpContext context_;

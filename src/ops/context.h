@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <random>
 #include <vector>
 
+#include "base/random_stream.h"
 #include "base/weight_cache.h"
 #include "ops/tensor.h"
 
@@ -23,7 +23,7 @@ class CallSiteState {
 
 class OpContext {
  public:
-  OpContext(WeightCache& weights, std::mt19937_64& random) : weights_(weights), random_(random) {}
+  OpContext(WeightCache& weights, RandomStream& random) : weights_(weights), random_(random) {}
 
   // Gives `out` these sizes. Throws where the sizes differ in rank, exceed what was planned, or are fixed and differ.
   // `what` names the argument in the message.
@@ -52,8 +52,8 @@ class OpContext {
   // Packed constants, shared by all methods of the program. Only for tensors with is_constant.
   WeightCache& weights() noexcept { return weights_; }
 
-  // The program's generator, seeded through the API.
-  std::mt19937_64& random() noexcept { return random_; }
+  // The method's random numbers, seeded through the API.
+  RandomStream& random() noexcept { return random_; }
 
   // For the executor: start of an instruction.
   void begin(std::unique_ptr<CallSiteState>& slot) noexcept {
@@ -63,7 +63,7 @@ class OpContext {
 
  private:
   WeightCache& weights_;
-  std::mt19937_64& random_;
+  RandomStream& random_;
   std::unique_ptr<CallSiteState>* state_slot_ = nullptr;
   std::vector<AlignedBuffer> scratch_;
   size_t scratch_used_ = 0;

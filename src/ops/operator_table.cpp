@@ -23,7 +23,10 @@ const OperatorTable& operator_table() {
     ops::register_rearrange(built);
     ops::register_pad(built);
     ops::register_create(built);
-    ops::register_random(built);
+    ops::register_uniform(built);
+    ops::register_normal(built);
+    ops::register_draws(built);
+    ops::register_dropout(built);
     ops::register_index(built);
     ops::register_index_select(built);
     ops::register_gather_scatter(built);

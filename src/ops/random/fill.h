@@ -1,0 +1,36 @@
+#pragma once
+
+// Outputs filled with random numbers.
+
+#include "ops/context.h"
+#include "ops/strided_view.h"
+
+namespace enr::ops {
+
+inline void require_floating(const Tensor& tensor, const char* what) {
+  if (is_floating(tensor.dtype)) return;
+  fail_execution(what, ": expected a floating dtype, got ", dtype_name(tensor.dtype));
+}
+
+// Calls draw(float* or double*, count) for memory of out's elements in row-major order, those of complex numbers as two
+// parts; halves are drawn as floats. `out` must be floating or complex.
+template <class Draw>
+void fill_parts(OpContext& context, Tensor& out, const Draw& draw) {
+  const auto count = static_cast<size_t>(out.numel());
+  if (is_complex(out.dtype)) {
+    RowMajorOut to(context, out, DType::kComplex128);
+    draw(to.as<double>(), 2 * count);
+    return to.commit();
+  }
+  require_floating(out, "out");
+  if (out.dtype == DType::kFloat64) {
+    RowMajorOut to(context, out);
+    draw(to.as<double>(), count);
+    return to.commit();
+  }
+  RowMajorOut to(context, out, DType::kFloat32);
+  draw(to.as<float>(), count);
+  to.commit();
+}
+
+}  // namespace enr::ops
