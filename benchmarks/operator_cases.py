@@ -196,8 +196,8 @@ def windows():
 
     def conv(name, x, weight, out, stride=1, padding=0, groups=1, transposed=False):
         dims = x.ndim - 2
-        arguments = (x, Constant(floats(*weight).astype(x.dtype)), None, [stride] * dims, [padding] * dims, [1] * dims, transposed,
-                     [0] * dims, groups)  # fmt: skip
+        arguments = (x, Constant(floats(*weight).astype(x.dtype)), None, [stride] * dims, [padding] * dims, [1] * dims,
+                     transposed, [0] * dims, groups)  # fmt: skip
         return Case("convolution", name, "aten::convolution.out", arguments, None, [(out, x.dtype)])
 
     pooled = (1, 64, 28, 28)

@@ -1,7 +1,8 @@
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <vector>
 
-#include <doctest/doctest.h>
 #include "base/thread_pool.h"
 #include "kernels/random/random.h"
 
