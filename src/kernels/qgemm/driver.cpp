@@ -79,14 +79,18 @@ struct Schedule {
 // layer before, as a rule), then takes others'. backwards: the last one of a share first.
 template <class Body>
 void each_in_shares(size_t count, size_t threads, bool backwards, const Body& body) noexcept {
-  std::atomic<size_t> next[kMaxThreads];
+  struct alignas(64) Counter {  // in a line of its own
+    std::atomic<size_t> next;
+  };
+  Counter counters[kMaxThreads];
   const auto first = [&](size_t thread) { return count * thread / threads; };
-  for (size_t thread = 0; thread < threads; ++thread) next[thread] = first(thread);
+  for (size_t thread = 0; thread < threads; ++thread) counters[thread].next = first(thread);
   parallel_for(threads, [&](size_t thread) {
     for (size_t k = 0; k < threads; ++k) {
       const size_t owner = (thread + k) % threads;
-      for (size_t i = next[owner].fetch_add(1, std::memory_order_relaxed); i < first(owner + 1);
-           i = next[owner].fetch_add(1, std::memory_order_relaxed)) {
+      std::atomic<size_t>& next = counters[owner].next;
+      for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < first(owner + 1);
+           i = next.fetch_add(1, std::memory_order_relaxed)) {
         body(backwards ? first(owner) + first(owner + 1) - 1 - i : i, thread);
       }
     }
