@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "graph_reference.h"
 
 using namespace enr::graph;
@@ -164,6 +165,46 @@ TEST_CASE("graph quantised: convolutions with their clamps") {
   const Pair kernel = transposed.weights({5, 3, 3, 6}, 0);
   transposed.check(transposed.node(Op::kConvTranspose, {small, kernel, transposed.bias(kernel, small)}, window(3, 2),
                                    per_tensor(0.03f, -9)));
+}
+
+// A pointwise, a depthwise and a pointwise convolution; where somebody reads what is between them, they cannot be
+// bands.
+RunResult run_chain(int64_t batch, uint32_t kernel, uint32_t stride, DType type, bool is_read) {
+  Both b(type);
+  const int32_t zero_point = type == DType::kUInt8 ? 120 : -5;
+  const Pair in = b.input({batch, 71, 64, 4}, 0.02f, zero_point);
+  const Pair wide = b.weights({72, 1, 1, 4}, 0), taps = b.weights({1, kernel, kernel, 72}, 3),
+             narrow = b.weights({6, 1, 1, 72}, 0);
+  const Pair expanded = b.node(Op::kConv, {in, wide, b.bias(wide, in)}, window(1, 1), per_tensor(0.03f, zero_point));
+  const Pair filtered = b.node(Op::kDepthwise, {expanded, taps, b.bias(taps, expanded)}, window(kernel, stride, 72),
+                               per_tensor(0.04f, 3));
+  const Pair result =
+      b.node(Op::kConv, {filtered, narrow, b.bias(narrow, filtered)}, window(1, 1), per_tensor(0.05f, 9));
+  b.integer.output(b.integer.node(Op::kConvert, {result.integers}));
+  if (is_read) {
+    b.integer.output(b.integer.node(Op::kConvert, {expanded.integers}));
+    b.integer.output(b.integer.node(Op::kConvert, {filtered.integers}));
+  }
+  return Runner(b.integer.finish()).run(b.shapes, b.inputs);
+}
+
+TEST_CASE("graph quantised: bands give what whole images give") {
+  for (const size_t threads : {1, 3}) {
+    enr::set_num_threads(threads);
+    for (const int64_t batch : {1, 2}) {
+      for (const uint32_t kernel : {3u, 5u}) {
+        for (const uint32_t stride : {1u, 2u}) {
+          const DType type = stride == 1 ? DType::kInt8 : DType::kUInt8;
+          const RunResult bands = run_chain(batch, kernel, stride, type, false);
+          const RunResult whole = run_chain(batch, kernel, stride, type, true);
+          CHECK(bands.steps.size() == 3);
+          CHECK(whole.steps.size() == 7);
+          CHECK(bands.outputs[0] == whole.outputs[0]);
+        }
+      }
+    }
+  }
+  enr::set_num_threads(0);
 }
 
 TEST_CASE("graph quantised: fully connected") {

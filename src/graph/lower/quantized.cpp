@@ -25,8 +25,8 @@ std::vector<float> filter_scales(const Value& filter) {
   return {filter.quantization.scale};
 }
 
-std::vector<float> requantization_scales(const Lowering& lowering, const Node& node) {
-  const float input_scale = lowering.value(node.inputs[0]).quantization.scale;
+std::vector<float> requantization_scales(const Lowering& lowering, const Node& node, ValueId in) {
+  const float input_scale = lowering.value(in).quantization.scale;
   const float output_scale = lowering.value(node.outputs[0]).quantization.scale;
   std::vector<float> scales = filter_scales(lowering.value(node.inputs[1]));
   for (float& scale : scales) scale = kernels::requantization_scale(input_scale, scale, output_scale);
@@ -54,6 +54,7 @@ const float* constant_bias(const Lowering& lowering, const Node& node) {
 }
 
 void lower_quantized(Lowering& lowering, const Node& node) {
+  if (node.producer != nullptr) return lower_quantized_bands(lowering, node);
   switch (node.op) {
     case Op::kConv:
     case Op::kConvTranspose:

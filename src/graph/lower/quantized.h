@@ -29,8 +29,9 @@ inline kernels::QOutput quantized_output(const Value& value, const Post& post) {
 
 // Scales of a filter's outputs: one, or one for each channel.
 std::vector<float> filter_scales(const Value& filter);
-// From the accumulators of a node's products to quanta of its result.
-std::vector<float> requantization_scales(const Lowering& lowering, const Node& node);
+// From the accumulators of a node's products to quanta of its result. `in`: what it reads, which is not inputs[0] where
+// the node has a producer.
+std::vector<float> requantization_scales(const Lowering& lowering, const Node& node, ValueId in);
 // Text that differs where scales differ, for keys of packed weights.
 std::string scales_key(const std::vector<float>& scales);
 
@@ -39,6 +40,7 @@ const float* constant_bias(const Lowering& lowering, const Node& node);
 
 void lower_quantized_conv(Lowering& lowering, const Node& node);  // transposed ones too
 void lower_quantized_depthwise(Lowering& lowering, const Node& node);
+void lower_quantized_bands(Lowering& lowering, const Node& node);  // nodes with a producer
 void lower_quantized_fully_connected(Lowering& lowering, const Node& node);
 void lower_quantized_binary(Lowering& lowering, const Node& node);
 void lower_quantized_unary(Lowering& lowering, const Node& node);

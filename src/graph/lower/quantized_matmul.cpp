@@ -97,7 +97,7 @@ void finish(Lowering& lowering, const Node& node, const Products& products, Gemm
 void lower_static(Lowering& lowering, const Node& node, const Products& products) {
   const Value &in = lowering.value(node.inputs[0]), &out = lowering.value(node.outputs[0]);
   if (in.dtype != out.dtype || products.weights.type == kernels::QWeightType::kInt4) fail_no_kernel(lowering, node);
-  const std::vector<float> scales = requantization_scales(lowering, node);
+  const std::vector<float> scales = requantization_scales(lowering, node, node.inputs[0]);
   const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);
   const kernels::QStatic quantization{in.dtype == DType::kUInt8, in.quantization.zero_point, scales.data(),
                                       scales.size()};

@@ -6,19 +6,31 @@ namespace enr::graph {
 
 namespace {
 
-// Intermediate images of half a second-level cache or less stay in cache anyway.
-constexpr int64_t kLargeImageBytes = 512 * 1024;
+// Intermediate images of half a second-level cache or less stay in cache anyway. Those of 8 bits are worth a band
+// earlier: other values' memory is where another thread wrote a moment ago.
+constexpr int64_t kLargeImageBytes = 512 * 1024, kLargeQuantizedImageBytes = 256 * 1024;
+
+bool is_quantized(const Value& value) {
+  return (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8) &&
+         value.quantization.kind == Quantization::Kind::kPerTensor;
+}
+
+// Statically quantised nodes have no other post than a clamp.
+bool suits_bands(const Graph& graph, const Node& node) {
+  const Value &in = graph.values[node.inputs[0]], &out = graph.values[node.outputs[0]];
+  return is_float(graph, node) || (is_quantized(in) && is_quantized(out) && in.dtype == out.dtype);
+}
 
 bool is_pointwise(const Graph& graph, const Node& node) {
-  if (node.op != Op::kConv || !is_float(graph, node)) return false;
+  if (node.op != Op::kConv || !suits_bands(graph, node)) return false;
   const auto& w = node.as<WindowAttributes>();
   return w.kernel_height == 1 && w.kernel_width == 1 && w.stride_height == 1 && w.stride_width == 1 && w.groups == 1 &&
          w.pad_top + w.pad_bottom + w.pad_left + w.pad_right == 0;
 }
 
-int64_t image_bytes(const Graph& graph, ValueId id) {
-  const Shape& shape = graph.values[id].shape;
-  return shape.product(1, shape.rank()) * static_cast<int64_t>(sizeof(float));
+bool is_large(const Value& value) {
+  const int64_t bytes = value.shape.product(1, value.shape.rank()) * static_cast<int64_t>(dtype_size(value.dtype));
+  return bytes >= (value.dtype == DType::kFloat32 ? kLargeImageBytes : kLargeQuantizedImageBytes);
 }
 
 class BandFusion {
@@ -29,14 +41,15 @@ class BandFusion {
   void run() {
     for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
       Node& node = graph.nodes[n];
-      if (node.op == Op::kDepthwise && is_float(graph, node)) {
+      if (node.op == Op::kDepthwise && suits_bands(graph, node)) {
         if (Node* pointwise = only_writer(node); pointwise != nullptr && is_pointwise(graph, *pointwise)) {
           absorb(node, *pointwise);
         }
       } else if (is_pointwise(graph, node)) {
         Node* depthwise = only_writer(node);
-        if (depthwise != nullptr && depthwise->op == Op::kDepthwise && is_float(graph, *depthwise))
+        if (depthwise != nullptr && depthwise->op == Op::kDepthwise && suits_bands(graph, *depthwise)) {
           absorb(node, *depthwise);
+        }
       }
     }
     size_t kept = 0;
@@ -57,8 +70,7 @@ class BandFusion {
     Node& writer = graph.nodes[writers[in]];
     if (writer.post.residual != kNoValue) return nullptr;
     // A band is worth it for the largest image of the chain.
-    const bool is_large = image_bytes(graph, in) >= kLargeImageBytes || writer.producer != nullptr;
-    return is_large ? &writer : nullptr;
+    return is_large(graph.values[in]) || writer.producer != nullptr ? &writer : nullptr;
   }
 
   void absorb(Node& node, Node& writer) {

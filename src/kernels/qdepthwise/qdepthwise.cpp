@@ -168,10 +168,14 @@ struct Run {
   }
 
   // Rows of the output, counted through all images.
+  void rows(size_t begin, size_t end) const noexcept {
+    header.is_plain != 0 ? plain_rows(begin, end) : blocks_rows(begin, end);
+  }
+
   void blocks_rows(size_t begin, size_t end) const noexcept {
     const DepthwiseShape& s = shape;
     const Blocks blocks(s, table_of(header.is_wide != 0));
-    QDepthwiseRow rows[kMaxKernelRows];
+    QDepthwiseRow kernel_rows[kMaxKernelRows];
     QDepthwiseCall call;
     call.padding = padding;
     call.groups = blocks.groups;
@@ -188,7 +192,7 @@ struct Run {
     call.low = static_cast<float>(range.min - range.zero_point);
     call.high = static_cast<float>(range.max - range.zero_point);
     call.zero_point = range.zero_point - header.flip;
-    call.rows = rows;
+    call.rows = kernel_rows;
     for (size_t row = begin; row < end; ++row) {
       const size_t image = row / s.output_height, y = row % s.output_height;
       for (size_t block = 0; block < blocks.count; ++block) {
@@ -197,7 +201,7 @@ struct Run {
           // Rows beyond the kernel have weights of 0.
           const size_t iy = y * s.stride_height + ky * s.dilation_height - s.pad_top;
           const bool inside = ky < s.kernel_height && iy < s.input_height;
-          rows[ky] =
+          kernel_rows[ky] =
               inside ? QDepthwiseRow{input_row(image, iy) + channel, s.input_pixel_stride} : QDepthwiseRow{padding, 0};
         }
         call.packed = packed + block * blocks.bytes;
@@ -272,9 +276,13 @@ void qdepthwise(const DepthwiseShape& shape, const void* packed, const void* inp
                 const QOutput& range, void* output) noexcept {
   const Run run(shape, packed, input, input_zero_point, range, output);
   const size_t row_products = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
-  const bool plain = run.header.is_plain != 0;
   parallel_ranges(shape.batch * shape.output_height, kThreadProducts / std::max<size_t>(row_products, 1) + 1,
-                  [&](size_t begin, size_t end) { plain ? run.plain_rows(begin, end) : run.blocks_rows(begin, end); });
+                  [&](size_t begin, size_t end) { run.rows(begin, end); });
+}
+
+void qdepthwise_rows(const DepthwiseShape& shape, const void* packed, const void* input, int32_t input_zero_point,
+                     const QOutput& range, void* output, size_t row_begin, size_t row_end) noexcept {
+  Run(shape, packed, input, input_zero_point, range, output).rows(row_begin, row_end);
 }
 
 }  // namespace enr::kernels

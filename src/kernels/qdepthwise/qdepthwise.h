@@ -21,4 +21,9 @@ void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* 
 void qdepthwise(const DepthwiseShape& shape, const void* packed, const void* input, int32_t input_zero_point,
                 const QOutput& output_range, void* output) noexcept;
 
+// Rows [row_begin, row_end) of the output, counted through all images, on this thread. Images are addressed as if they
+// were whole.
+void qdepthwise_rows(const DepthwiseShape& shape, const void* packed, const void* input, int32_t input_zero_point,
+                     const QOutput& output_range, void* output, size_t row_begin, size_t row_end) noexcept;
+
 }  // namespace enr::kernels
