@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/aligned_buffer.h"
+#include "base/mapped_pages.h"
 #include "base/thread_pool.h"
 #include "fma_peak.h"
 #include "kernels/conv/conv.h"
@@ -51,6 +52,7 @@ double time_layer(const Layer& l, std::optional<ConvWeights> format, bool is_col
   const size_t copies = is_cold ? 1 + (size_t{128} << 20) / plan.packed_bytes() : 1;
   const size_t step = (plan.packed_bytes() + 63) / 64 * 64;
   AlignedBuffer packed(copies * step), workspace(plan.workspace_bytes());
+  prefer_large_pages(packed.data(), packed.size_bytes());
   std::fill_n(in.as<float>(), in_floats, 0.5f);
   std::fill_n(weights.as<float>(), weight_floats, 0.01f);
   for (size_t i = 0; i < copies; ++i) plan.pack(weights.as<float>(), nullptr, packed.data() + i * step);

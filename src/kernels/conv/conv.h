@@ -51,6 +51,7 @@ struct DirectPlan {
   size_t band_columns = 1;      // output columns of a task
   size_t panel_pieces = 1;
   size_t depth_pieces = 1;  // of the kernel's rows
+  size_t row_pieces = 1;    // of each of them
   size_t lanes = 1;
   size_t band_floats = 0;  // scratch of each lane: the band, then the windows
   size_t lane_floats = 0;

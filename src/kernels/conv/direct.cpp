@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/conv/lanes.h"
+#include "kernels/conv/windows.h"
 #include "kernels/gemm/driver.h"
 
 namespace enr::kernels {
@@ -16,120 +16,24 @@ namespace {
 // of few weights.
 constexpr size_t kBandFloats = 64 * 1024, kNearBandFloats = 16 * 1024;
 constexpr size_t kFewWeights = 16 * 1024;
+// Weights in the first-level cache, in floats.
+constexpr size_t kNearWeights = 6 * 1024;
 // Depth of the products between two visits to C.
 constexpr size_t kDepth = 1024;
 constexpr size_t kTaskWork = 1u << 20;
 // The pieces of a window that one tile adds up.
 constexpr size_t kMaxTaps = 64;
 
-size_t group_inputs(const ConvShape& s) noexcept { return s.input_channels / s.groups; }
-size_t group_outputs(const ConvShape& s) noexcept { return s.output_channels / s.groups; }
 Panels panels_of(const ConvShape& s) noexcept {
   return Panels(group_outputs(s), s.kernel_height * s.kernel_width * group_inputs(s));
 }
 size_t group_floats(const Panels& panels) noexcept { return (panels.size() + 15) / 16 * 16; }
-
-size_t reach(size_t outputs, size_t stride, size_t kernel, size_t dilation) noexcept {
-  return (outputs - 1) * stride + (kernel - 1) * dilation + 1;
-}
 
 bool window_leaves_columns(const ConvShape& s, size_t width) noexcept {
   return s.pad_left != 0 || reach(width, s.stride_width, s.kernel_width, s.dilation_width) > s.input_width;
 }
 
 size_t ceil_divide(size_t a, size_t b) noexcept { return (a + b - 1) / b; }
-
-// What one task computes.
-struct Area {
-  size_t image, group;
-  size_t y, y_end, x, x_end;
-  size_t panel, panel_end;
-};
-
-// Where a task finds its input: the address of a pixel of the band or of the input itself, which may not exist.
-struct Source {
-  const float* origin;  // of (row 0, column 0) of the input
-  size_t row_stride, pixel_stride;
-
-  const float* at(ptrdiff_t y, ptrdiff_t x) const noexcept {
-    return origin + y * static_cast<ptrdiff_t>(row_stride) + x * static_cast<ptrdiff_t>(pixel_stride);
-  }
-};
-
-// The rows of the kernel that meet rows of the input, for output row y.
-Range kernel_rows(const ConvShape& s, size_t y) noexcept {
-  const ptrdiff_t first = static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
-  const auto dilation = static_cast<ptrdiff_t>(s.dilation_height);
-  const auto height = static_cast<ptrdiff_t>(s.input_height), count = static_cast<ptrdiff_t>(s.kernel_height);
-  const ptrdiff_t begin = std::min(first >= 0 ? 0 : (-first + dilation - 1) / dilation, count);
-  const ptrdiff_t end = first >= height ? 0 : std::min(count, (height - first + dilation - 1) / dilation);
-  return {static_cast<size_t>(begin), static_cast<size_t>(std::max(begin, end))};
-}
-
-Source source_of(const ConvShape& s, const PixelGrid& from, const float* input, const Area& area) noexcept {
-  return {input + (from.first + area.image * from.images) * s.input_pixel_stride + area.group * group_inputs(s),
-          from.rows * s.input_pixel_stride, s.input_pixel_stride};
-}
-
-// Copies what the area's windows see, zeros beside the input included, unless the band is there already, and tells
-// where it now lies.
-Source copy_band(const ConvShape& s, const Source& from, const Area& area, float* band, bool is_there) noexcept {
-  const size_t channels = group_inputs(s);
-  if (channels == 0) return from;
-  const auto first_y = static_cast<ptrdiff_t>(area.y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
-  const auto first_x = static_cast<ptrdiff_t>(area.x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
-  const auto rows =
-      static_cast<ptrdiff_t>(reach(area.y_end - area.y, s.stride_height, s.kernel_height, s.dilation_height));
-  const auto columns =
-      static_cast<ptrdiff_t>(reach(area.x_end - area.x, s.stride_width, s.kernel_width, s.dilation_width));
-  const ptrdiff_t begin = std::clamp<ptrdiff_t>(-first_x, 0, columns);
-  const ptrdiff_t end = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(s.input_width) - first_x, begin, columns);
-  const auto row_floats = static_cast<size_t>(columns) * channels;
-  for (ptrdiff_t row = 0; row < rows && !is_there; ++row) {
-    const ptrdiff_t y = first_y + row;
-    if (y < 0 || y >= static_cast<ptrdiff_t>(s.input_height)) continue;  // kernel_rows skips these
-    float* out = band + static_cast<size_t>(row) * row_floats;
-    std::fill(out, out + static_cast<size_t>(begin) * channels, 0.0f);
-    if (s.input_pixel_stride == channels) {
-      std::memcpy(out + static_cast<size_t>(begin) * channels, from.at(y, first_x + begin),
-                  static_cast<size_t>(end - begin) * channels * sizeof(float));
-    } else {
-      for (ptrdiff_t x = begin; x < end; ++x) {
-        std::memcpy(out + static_cast<size_t>(x) * channels, from.at(y, first_x + x), channels * sizeof(float));
-      }
-    }
-    std::fill(out + static_cast<size_t>(end) * channels, out + row_floats, 0.0f);
-  }
-  Source band_source = {band, row_floats, channels};
-  band_source.origin = band_source.at(-first_y, -first_x);
-  return band_source;
-}
-
-// One row for each window of the area, in the order of the weights.
-void copy_windows(const ConvShape& s, const Source& from, const Area& area, float* rows) noexcept {
-  const size_t channels = group_inputs(s);
-  const bool whole_rows = s.dilation_width == 1 && from.pixel_stride == channels;
-  const size_t pieces = whole_rows ? 1 : s.kernel_width, floats = whole_rows ? s.kernel_width * channels : channels;
-  if (floats == 0) return;
-  for (size_t y = area.y; y < area.y_end; ++y) {
-    const Range valid = kernel_rows(s, y);
-    for (size_t x = area.x; x < area.x_end; ++x) {
-      for (size_t ky = 0; ky < s.kernel_height; ++ky) {
-        for (size_t piece = 0; piece < pieces; ++piece, rows += floats) {
-          if (ky < valid.begin || ky >= valid.end) {
-            std::fill(rows, rows + floats, 0.0f);
-            continue;
-          }
-          const auto in_y = static_cast<ptrdiff_t>(y * s.stride_height + ky * s.dilation_height);
-          const auto in_x = static_cast<ptrdiff_t>(x * s.stride_width + piece * s.dilation_width);
-          std::memcpy(rows,
-                      from.at(in_y - static_cast<ptrdiff_t>(s.pad_top), in_x - static_cast<ptrdiff_t>(s.pad_left)),
-                      floats * sizeof(float));
-        }
-      }
-    }
-  }
-}
 
 // The parts of a tile that stay the same for an area and a piece of the depth.
 GemmTiles first_tile(const ConvShape& s, const Source& source, const PixelGrid& to, const GemmEpilogue& epilogue,
@@ -144,99 +48,130 @@ GemmTiles first_tile(const ConvShape& s, const Source& source, const PixelGrid& 
   return tile;
 }
 
-// All windows of the area over the kernel's rows of `depth`.
-void multiply_windows(const ConvShape& s, const Source& source, const PixelGrid& to, const Area& area,
-                      const Panels& panels, const float* weights, float* output, const GemmEpilogue& epilogue,
-                      const Range& depth) noexcept {
-  const GemmKernels& kernels = gemm_kernels();
-  const size_t channels = group_inputs(s);
-  const bool whole_rows = s.dilation_width == 1 && source.pixel_stride == channels;
-  const size_t row_pieces = whole_rows ? 1 : s.kernel_width;
-  const bool is_first = depth.begin == 0, is_last = depth.end == s.kernel_height;
-  GemmTiles tile = first_tile(s, source, to, epilogue, is_first, is_last);
-  tile.k = whole_rows ? s.kernel_width * channels : channels;
-  const float* taps[kMaxTaps];
-  tile.a = taps;
-  const size_t columns = area.x_end - area.x, tiles = ceil_divide(columns, kernels.rows);
+// A piece of the products' depth: some of the kernel's rows, or some of the floats of one row.
+struct Depth {
+  Range rows, floats;
+  bool is_first, is_last;
+};
 
-  const TilesFunction* functions = nullptr;
-  const float* panel_weights = nullptr;
-  size_t column = 0, first_row = 0, end_row = 0, y = 0;
-  const auto enter_panel = [&](size_t panel) {
-    const size_t width = panels.width_of(panel);
-    functions = width == panels.width ? kernels.wide : kernels.narrow;
-    panel_weights = weights + panels.offset_of(panel);
-    column = area.group * group_outputs(s) + panel * panels.width;
-    tile.bias = is_first ? panel_weights : nullptr;
-    tile.b_stride = width;
-    tile.columns = panels.columns_of(panel);
-  };
-  const auto enter_row = [&](size_t row) {
-    const Range valid = kernel_rows(s, row);
-    y = row;
-    first_row = std::clamp(valid.begin, depth.begin, depth.end);
-    end_row = std::clamp(valid.end, first_row, depth.end);
-    tile.taps = (end_row - first_row) * row_pieces;
-  };
-  const auto find_taps = [&](size_t x) {
-    const auto in_x = static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
-    const auto in_y = static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
-    size_t tap = 0;
-    for (size_t ky = first_row; ky < end_row; ++ky) {
-      const float* row = source.at(in_y + static_cast<ptrdiff_t>(ky * s.dilation_height), in_x);
-      for (size_t piece = 0; piece < row_pieces; ++piece) {
-        taps[tap++] = row + piece * s.dilation_width * source.pixel_stride;
-      }
-    }
-  };
-  // The tiles of a row, of which the first is the `done`th of the panel.
-  const auto compute_row = [&](const FetchAhead& ahead, size_t done) {
-    size_t x = area.x;
-    for_each_size(columns, tiles, [&](size_t first, size_t count, size_t size) {
-      find_taps(x);
-      const size_t pixel = to.first + area.image * to.images + y * to.rows + x * to.columns;
-      tile.count = count;
-      tile.ahead = ahead.part(done + first);
-      tile.b = panel_weights + (1 + first_row * s.kernel_width * channels) * tile.b_stride;
-      tile.c = output + pixel * s.output_pixel_stride + column;
-      if (!is_first) {
-        tile.addend = tile.c;
-      } else if (epilogue.residual != nullptr) {
-        tile.addend = epilogue.residual + pixel * epilogue.residual_stride + column;
-      }
-      functions[size - 1](tile);
-      x += count * size;
-    });
-  };
+// The area's windows by one panel of weights, a piece of the depth after another.
+class PanelProduct {
+ public:
+  PanelProduct(const ConvShape& s, const Source& source, const PixelGrid& to, const Area& area, const Panels& panels,
+               const float* weights, float* output, const GemmEpilogue& epilogue, size_t panel) noexcept
+      : s_(s),
+        source_(source),
+        to_(to),
+        area_(area),
+        epilogue_(epilogue),
+        width_(panels.width_of(panel)),
+        columns_(panels.columns_of(panel)),
+        weights_(weights + panels.offset_of(panel)),
+        output_(output + area.group * group_outputs(s) + panel * panels.width),
+        column_(area.group * group_outputs(s) + panel * panels.width),
+        functions_(width_ == panels.width ? gemm_kernels().wide : gemm_kernels().narrow),
+        tiles_(ceil_divide(area.x_end - area.x, gemm_kernels().rows)),
+        whole_rows_(s.dilation_width == 1 && source.pixel_stride == group_inputs(s)) {}
 
-  if (panels.size() <= kNearFloats) {  // rows of outputs are written as wholes
-    tile.b = weights;
-    const FetchAhead ahead(tile);
-    for (size_t row = area.y; row < area.y_end; ++row) {
-      enter_row(row);
-      for (size_t panel = area.panel; panel < area.panel_end; ++panel) {
-        enter_panel(panel);
-        compute_row(ahead, 0);
-      }
-    }
-    return;
-  }
-  for (size_t panel = area.panel; panel < area.panel_end; ++panel) {
-    enter_panel(panel);
-    // The next panel's weights of the same depth, or the first one's of the next.
-    const bool is_last_panel = panel + 1 == area.panel_end;
-    const size_t next = is_last_panel ? area.panel : panel + 1;
-    const size_t next_row = is_last_panel && !is_last ? depth.end : depth.begin;
-    const float* next_weights =
-        weights + panels.offset_of(next) + (1 + next_row * s.kernel_width * channels) * panels.width_of(next);
-    tile.b = panel_weights;
-    const FetchAhead ahead(tile, tiles * (area.y_end - area.y), next_weights,
-                           (depth.end - depth.begin) * s.kernel_width * channels);
+  size_t tiles() const noexcept { return tiles_ * (area_.y_end - area_.y); }
+  const float* weights(size_t depth) const noexcept { return weights_ + (1 + depth) * width_; }
+
+  // `next`: the weights to be fetched meanwhile, null for none.
+  void multiply(const Depth& depth, const float* next, size_t next_rows) const noexcept {
+    const size_t row_floats = s_.kernel_width * group_inputs(s_);
+    GemmTiles tile = first_tile(s_, source_, to_, epilogue_, depth.is_first, depth.is_last);
+    tile.bias = depth.is_first ? weights_ : nullptr;
+    tile.b_stride = width_;
+    tile.columns = columns_;
+    tile.k = whole_rows_ ? depth.floats.size() : group_inputs(s_);
+    tile.b = weights_;
+    const FetchAhead ahead = next == nullptr ? FetchAhead(tile) : FetchAhead(tile, tiles(), next, next_rows);
+    const float* taps[kMaxTaps];
+    tile.a = taps;
     size_t done = 0;
-    for (size_t row = area.y; row < area.y_end; ++row, done += tiles) {
-      enter_row(row);
-      compute_row(ahead, done);
+    for (size_t y = area_.y; y < area_.y_end; ++y) {
+      const Range valid = kernel_rows(s_, y);
+      const size_t first_row = std::clamp(valid.begin, depth.rows.begin, depth.rows.end);
+      const size_t end_row = std::clamp(valid.end, first_row, depth.rows.end);
+      tile.b = weights_ + (1 + first_row * row_floats + depth.floats.begin) * width_;
+      size_t x = area_.x;
+      for_each_size(area_.x_end - area_.x, tiles_, [&](size_t, size_t count, size_t size) {
+        tile.taps = find_taps(x, y, {first_row, end_row}, depth.floats.begin, taps);
+        const size_t pixel = to_.first + area_.image * to_.images + y * to_.rows + x * to_.columns;
+        tile.count = count;
+        tile.ahead = ahead.part(done);
+        tile.c = output_ + pixel * s_.output_pixel_stride;
+        if (!depth.is_first) {
+          tile.addend = tile.c;
+        } else if (epilogue_.residual != nullptr) {
+          tile.addend = epilogue_.residual + pixel * epilogue_.residual_stride + column_;
+        }
+        functions_[size - 1](tile);
+        x += count * size;
+        done += count;
+      });
     }
+  }
+
+ private:
+  // Where the pieces of the window at output (y, x) start; returns how many there are.
+  size_t find_taps(size_t x, size_t y, const Range& rows, size_t offset, const float** taps) const noexcept {
+    const auto in_x = static_cast<ptrdiff_t>(x * s_.stride_width) - static_cast<ptrdiff_t>(s_.pad_left);
+    const auto in_y = static_cast<ptrdiff_t>(y * s_.stride_height) - static_cast<ptrdiff_t>(s_.pad_top);
+    const size_t pieces = whole_rows_ ? 1 : s_.kernel_width;
+    size_t tap = 0;
+    for (size_t ky = rows.begin; ky < rows.end; ++ky) {
+      const float* row = source_.at(in_y + static_cast<ptrdiff_t>(ky * s_.dilation_height), in_x) + offset;
+      for (size_t piece = 0; piece < pieces; ++piece) {
+        taps[tap++] = row + piece * s_.dilation_width * source_.pixel_stride;
+      }
+    }
+    return tap;
+  }
+
+  const ConvShape& s_;
+  const Source& source_;
+  const PixelGrid& to_;
+  const Area& area_;
+  const GemmEpilogue& epilogue_;
+  size_t width_, columns_;
+  const float* weights_;
+  float* output_;
+  size_t column_;
+  const TilesFunction* functions_;
+  size_t tiles_;  // of a row
+  bool whole_rows_;
+};
+
+// All windows of the area.
+void multiply_windows(const ConvShape& s, const DirectPlan& plan, const Source& source, const PixelGrid& to,
+                      const Area& area, const Panels& panels, const float* weights, float* output,
+                      const GemmEpilogue& epilogue) noexcept {
+  const bool is_near = panels.size() <= kNearFloats;
+  const size_t row_floats = s.kernel_width * group_inputs(s), pieces = plan.depth_pieces * plan.row_pieces;
+  const auto depth_of = [&](size_t piece) {
+    return Depth{part_of(s.kernel_height, plan.depth_pieces, piece / plan.row_pieces),
+                 part_of(row_floats, plan.row_pieces, piece % plan.row_pieces), piece == 0, piece + 1 == pieces};
+  };
+  const auto multiply_rows = [&](const Area& rows) {
+    for (size_t panel = rows.panel; panel < rows.panel_end; ++panel) {
+      const PanelProduct product(s, source, to, rows, panels, weights, output, epilogue, panel);
+      const size_t next_panel = panel + 1 == rows.panel_end ? rows.panel : panel + 1;
+      for (size_t piece = 0; piece < pieces; ++piece) {
+        const Depth depth = depth_of(piece);
+        const size_t depth_rows = depth.rows.size() * depth.floats.size();
+        const float* next = weights + panels.offset_of(next_panel) + panels.width_of(next_panel);
+        if (!depth.is_last) next = product.weights(depth.rows.begin * row_floats + depth.floats.begin + depth_rows);
+        product.multiply(depth, is_near ? nullptr : next, depth_rows);
+      }
+    }
+  };
+  if (!is_near) return multiply_rows(area);
+  for (size_t y = area.y; y < area.y_end; ++y) {  // rows of outputs are written as wholes
+    Area row = area;
+    row.y = y;
+    row.y_end = y + 1;
+    multiply_rows(row);
   }
 }
 
@@ -300,10 +235,7 @@ void run_area(const Call& call, const Area& area, float* scratch, bool has_band)
     multiply_copies(s, call.to, area, panels, windows, weights, call.output, call.epilogue);
     return;
   }
-  for (size_t i = 0; i < call.plan.depth_pieces; ++i) {
-    multiply_windows(s, source, call.to, area, panels, weights, call.output, call.epilogue,
-                     part_of(s.kernel_height, call.plan.depth_pieces, i));
-  }
+  multiply_windows(s, call.plan, source, call.to, area, panels, weights, call.output, call.epilogue);
   activate(s, call.to, area, panels, call.output, call.epilogue);
 }
 
@@ -389,6 +321,10 @@ DirectPlan plan_direct(const ConvShape& s, const PixelGrid& from, const PixelGri
   const size_t row_depth = s.kernel_width * group_inputs(s);
   if (panels.k > kDepth + kDepth / 2) {
     plan.depth_pieces = ceil_divide(s.kernel_height, std::max<size_t>(1, kDepth / std::max<size_t>(1, row_depth)));
+    // Tiles that share weights find them in the first-level cache.
+    if (whole_rows && plan.depth_pieces == s.kernel_height) {
+      plan.row_pieces = ceil_divide(row_depth * panels.width, kNearWeights);
+    }
   }
   plan.lanes = std::min(threads, bands() * plan.panel_pieces);
   const size_t in_rows = reach(plan.band_rows, s.stride_height, s.kernel_height, s.dilation_height);
