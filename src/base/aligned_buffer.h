@@ -3,9 +3,7 @@
 // Bytes aligned to a cache line, for packed weights, arenas and workspaces.
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
-#include <new>
 
 namespace enr {
 
@@ -15,13 +13,10 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   // Uninitialised. Throws std::bad_alloc where memory is short.
-  explicit AlignedBuffer(size_t size_bytes) : size_bytes_(size_bytes) {
-    if (size_bytes == 0) return;
-    if (size_bytes > SIZE_MAX - kBufferAlignment) throw std::bad_alloc();
-    const size_t rounded = (size_bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, rounded)));
-    if (data_ == nullptr) throw std::bad_alloc();
-  }
+  explicit AlignedBuffer(size_t size_bytes);
+  // Zeros. Where large, they are pages of their own, which take memory when they are touched and give it back to the
+  // system as soon as the buffer goes: for what may stay unused, and for what is made, read once and dropped.
+  static AlignedBuffer zeroed(size_t size_bytes);
 
   std::byte* data() noexcept { return data_.get(); }
   const std::byte* data() const noexcept { return data_.get(); }
@@ -36,8 +31,14 @@ class AlignedBuffer {
   size_t size_bytes() const noexcept { return size_bytes_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const noexcept { std::free(p); }
+  class Free {
+   public:
+    Free() noexcept : mapped_bytes_(0) {}
+    explicit Free(size_t mapped_bytes) noexcept : mapped_bytes_(mapped_bytes) {}
+    void operator()(std::byte* p) const noexcept;
+
+   private:
+    size_t mapped_bytes_;  // 0: of the heap
   };
   std::unique_ptr<std::byte[], Free> data_;
   size_t size_bytes_ = 0;

@@ -11,7 +11,7 @@ std::byte* Method::arena(size_t index) {
   if (index > 0 && shares_) return program_->shared_arena(index).data();
   if (own_arenas_.size() <= index) own_arenas_.resize(index + 1);
   AlignedBuffer& buffer = own_arenas_[index];
-  if (buffer.data() == nullptr) buffer = zeroed_buffer(plan_->method->arena_sizes[index]);
+  if (buffer.data() == nullptr) buffer = AlignedBuffer::zeroed(plan_->method->arena_sizes[index]);
   return buffer.data();
 }
 

@@ -10,12 +10,6 @@
 
 namespace enr::executor {
 
-AlignedBuffer zeroed_buffer(size_t size_bytes) {
-  AlignedBuffer buffer(size_bytes);
-  if (size_bytes != 0) std::memset(buffer.data(), 0, size_bytes);
-  return buffer;
-}
-
 std::shared_ptr<Program> Program::load(std::shared_ptr<const program::FileData> file, const program::DataMap& data) {
   std::vector<program::BundledMethod> bundled;
   std::shared_ptr<const program::FileData> bundled_file;
@@ -80,7 +74,7 @@ AlignedBuffer& Program::shared_arena(size_t index) {
     for (const program::Method& method : program_.methods) {
       if (index < method.arena_sizes.size()) size = std::max<size_t>(size, method.arena_sizes[index]);
     }
-    arena = zeroed_buffer(size);
+    arena = AlignedBuffer::zeroed(size);
   }
   return arena;
 }

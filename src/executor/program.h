@@ -22,9 +22,6 @@ namespace enr::executor {
 
 class Method;
 
-// Memory that starts as zeros.
-AlignedBuffer zeroed_buffer(size_t size_bytes);
-
 class Program : public std::enable_shared_from_this<Program> {
  public:
   // A .pte, or a bundled program that holds one. Throws kProgramLoad.

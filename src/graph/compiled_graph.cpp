@@ -29,9 +29,15 @@ CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights, Shapes shapes)
   context_.until_packed.clear();
 }
 
-// Filters that one convolution reads, and reads when it is planned only.
+// Filters that one convolution reads, and reads when it is planned only, and what is not read at all.
 void CompiledGraph::let_go_of_packed_constants() {
   const auto readers = find_readers(graph_);
+  for (ValueId id = 0; id < graph_.values.size(); ++id) {
+    Value& value = graph_.values[id];
+    if (!readers[id].empty() || value.is_external()) continue;
+    value.data = nullptr;
+    value.owner.reset();
+  }
   for (const Node& node : graph_.nodes) {
     if (node.op != Op::kConv && node.op != Op::kDepthwise && node.op != Op::kConvTranspose) continue;
     Value& filter = graph_.values[node.inputs[1]];

@@ -83,6 +83,12 @@ ValueId Graph::add_constant(DType dtype, const Shape& shape, std::shared_ptr<con
   return add_value(std::move(value));
 }
 
+ValueId Graph::add_floats(const Shape& shape, AlignedBuffer floats) {
+  auto owner = std::make_shared<const AlignedBuffer>(std::move(floats));
+  const std::byte* data = owner->data();
+  return add_constant(DType::kFloat32, shape, std::move(owner), data);
+}
+
 std::vector<std::vector<uint32_t>> find_readers(const Graph& graph) {
   std::vector<std::vector<uint32_t>> readers(graph.values.size());
   for (uint32_t n = 0; n < graph.nodes.size(); ++n) {

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/dtype.h"
 #include "graph/shape.h"
 #include "kernels/binary/binary.h"
@@ -184,6 +185,8 @@ struct Graph {
 
   ValueId add_value(Value value);
   ValueId add_constant(DType dtype, const Shape& shape, std::shared_ptr<const void> owner, const void* data);
+  // A float32 constant that a pass made.
+  ValueId add_floats(const Shape& shape, AlignedBuffer floats);
 };
 
 // For each value the nodes that read it (residuals count), in order; a node that reads it twice is there twice.

@@ -6,6 +6,13 @@
 
 namespace enr {
 
+bool Operator::reads(size_t argument) const noexcept {
+  if (argument >= arity) return false;
+  size_t results = arity;
+  while (results > 0 && writes(results - 1)) --results;
+  return results == 0 || argument < results;
+}
+
 namespace detail {
 
 [[noreturn]] static void fail_argument(size_t index, const char* expected, const Value& got) {

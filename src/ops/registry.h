@@ -58,6 +58,11 @@ struct Operator {
   OperatorFunction run;
   size_t arity;           // arguments the function takes; programs append the return values to them
   uint64_t written_args;  // bit i: argument i is written (lists of tensors count as written where they come last)
+
+  bool writes(size_t argument) const noexcept { return argument < 64 && (written_args >> argument & 1) != 0; }
+  // What is read: of what is written, arguments among the others, which are updated in place, and not those at the end,
+  // which are results. Programs append these once more.
+  bool reads(size_t argument) const noexcept;
 };
 
 namespace detail {
@@ -134,7 +139,7 @@ struct Boxed<function, void (*)(OpContext&, Params...)> {
  private:
   template <class Param>
   static constexpr bool is_written(bool last) {
-    return std::is_same_v<Param, Tensor&> || std::is_same_v<Param, Tensor*> ||
+    return std::is_same_v<Param, Tensor&> || std::is_same_v<Param, Tensor*> || std::is_same_v<Param, Value&> ||
            (last && std::is_same_v<Param, std::span<Tensor* const>>);
   }
 
@@ -149,7 +154,7 @@ struct Boxed<function, void (*)(OpContext&, Params...)> {
 class OperatorTable {
  public:
   template <auto function>
-  void add(std::string_view name) {
+  [[gnu::cold]] void add(std::string_view name) {
     using Entry = detail::Boxed<function>;
     add(Operator{std::string(name), &Entry::run, Entry::kArity, Entry::written_args()});
   }

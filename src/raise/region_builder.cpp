@@ -121,7 +121,7 @@ Raised RegionBuilder::read_converted(uint32_t value) {
   }
   const auto count = static_cast<size_t>(shape.numel());
   if (count * sizeof(float) > constant_bytes_) fail_execution("too many constants");
-  std::vector<float> floats(count);
+  AlignedBuffer floats = AlignedBuffer::zeroed(count * sizeof(float));
   kernels::convert(tensor->dtype, tensor->bytes.data(), DType::kFloat32, floats.data(), count);
   raised.id = constant(shape, std::move(floats));
   return raised;
@@ -199,13 +199,16 @@ ValueId RegionBuilder::emit(Op op, std::vector<ValueId> operands, graph::Attribu
   return out;
 }
 
-ValueId RegionBuilder::constant(const Shape& shape, std::vector<float> data) {
-  const uint64_t size_bytes = data.size() * sizeof(float);
-  if (size_bytes > constant_bytes_) fail_execution("too many constants in other layouts");
-  constant_bytes_ -= size_bytes;
-  auto owner = std::make_shared<const std::vector<float>>(std::move(data));
-  const float* floats = owner->data();
-  return graph.add_constant(DType::kFloat32, shape, std::move(owner), floats);
+ValueId RegionBuilder::constant(const Shape& shape, AlignedBuffer floats) {
+  if (floats.size_bytes() > constant_bytes_) fail_execution("too many constants in other layouts");
+  constant_bytes_ -= floats.size_bytes();
+  return graph.add_floats(shape, std::move(floats));
+}
+
+ValueId RegionBuilder::constant(const Shape& shape, std::span<const float> floats) {
+  AlignedBuffer buffer(floats.size_bytes());
+  std::copy(floats.begin(), floats.end(), buffer.as<float>());
+  return constant(shape, std::move(buffer));
 }
 
 bool RegionBuilder::reads_input(uint32_t value) const {

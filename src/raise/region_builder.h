@@ -76,7 +76,8 @@ class RegionBuilder {
 
   // Appends a node of one result.
   graph::ValueId emit(graph::Op op, std::vector<graph::ValueId> inputs, graph::Attributes attributes = {});
-  graph::ValueId constant(const graph::Shape& shape, std::vector<float> data);
+  graph::ValueId constant(const graph::Shape& shape, AlignedBuffer floats);
+  graph::ValueId constant(const graph::Shape& shape, std::span<const float> floats);
 
   // The value with its dims in this order in memory; where `order` has more dims, leading ones of size 1 are added.
   graph::ValueId arrange(const Raised& raised, const Order& order);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/mapped_pages.h"
 #include "kernels/transpose/strided_copy.h"
 #include "raise/region_builder.h"
 
@@ -89,11 +90,12 @@ ValueId RegionBuilder::transposed(ValueId id, const Shape& permutation) {
     return known = emit(Op::kTranspose, {id}, graph::TransposeAttributes{permutation});
   }
   const graph::Value from = graph.values[id];
-  std::vector<float> data(static_cast<size_t>(from.shape.numel()));
+  AlignedBuffer floats = AlignedBuffer::zeroed(static_cast<size_t>(from.shape.numel()) * sizeof(float));
   Shape to = permutation;
   for (size_t i = 0; i < to.rank(); ++i) to[i] = from.shape[static_cast<size_t>(permutation[i])];
-  kernels::permute(data.data(), from.data, from.shape.dims(), permutation.dims(), sizeof(float));
-  return known = constant(to, std::move(data));
+  kernels::permute(floats.data(), from.data, from.shape.dims(), permutation.dims(), sizeof(float));
+  release_pages(from.data, floats.size_bytes());  // what is packed later is this copy
+  return known = constant(to, std::move(floats));
 }
 
 // A whole order from that of the dims that are not of size 1; those of size 1 go where the order looks familiar.

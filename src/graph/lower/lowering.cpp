@@ -68,7 +68,7 @@ std::shared_ptr<const AlignedBuffer> Lowering::pack(ValueId weights, const std::
   const Value& constant = value(weights);
   WeightCache& cache = constant.owner != nullptr ? context.own_weights : context.weights;
   return cache.get(constant.data, packing, [&] {
-    AlignedBuffer buffer(packed_bytes);
+    AlignedBuffer buffer = AlignedBuffer::zeroed(packed_bytes);
     prefer_large_pages(buffer.data(), packed_bytes);
     fill(buffer.data());
     // Nothing reads the file's copy again.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/mapped_pages.h"
 #include "graph/passes.h"
 
 namespace enr::graph {
@@ -25,12 +26,6 @@ bool takes_channel_constants(const Graph& graph, const Node& node) {
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue;
   return node.post.is_empty() && is_float(graph, node) && is_float_constant(graph, node.inputs[1]) &&
          (!has_bias || is_float_constant(graph, node.inputs[2]));
-}
-
-ValueId add_floats(Graph& graph, const Shape& shape, std::vector<float> floats) {
-  auto owner = std::make_shared<const std::vector<float>>(std::move(floats));
-  const float* data = owner->data();
-  return graph.add_constant(DType::kFloat32, shape, std::move(owner), data);
 }
 
 class ChannelFolding {
@@ -89,25 +84,34 @@ class ChannelFolding {
     const float* from = floats_of(filter);
     const bool innermost =
         host.op == Op::kDepthwise || (host.op == Op::kFullyConnected && host.as<MatmulAttributes>().transposed);
-    std::vector<float> scaled(static_cast<size_t>(filter.shape.numel()));
-    const size_t row = scaled.size() / std::max<size_t>(channels, 1);
-    for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = from[i] * factors[innermost ? i % channels : i / row];
-    replace(host.inputs[1], add_floats(graph, filter.shape, std::move(scaled)));
+    const auto count = static_cast<size_t>(filter.shape.numel());
+    const size_t inner = innermost ? 1 : count / std::max<size_t>(channels, 1);
+    AlignedBuffer scaled = AlignedBuffer::zeroed(count * sizeof(float));
+    auto* to = scaled.as<float>();
+    for (size_t i = 0; i < count;) {
+      for (size_t c = 0; c < channels; ++c) {
+        for (const size_t end = i + inner; i < end; ++i) to[i] = from[i] * factors[c];
+      }
+    }
+    release_pages(from, count * sizeof(float));  // what is packed later is this copy
+    replace(host.inputs[1], graph.add_floats(filter.shape, std::move(scaled)));
     if (host.inputs.size() > 2 && host.inputs[2] != kNoValue) {
-      std::vector<float> bias(floats_of(graph.values[host.inputs[2]]),
-                              floats_of(graph.values[host.inputs[2]]) + channels);
-      for (size_t c = 0; c < channels; ++c) bias[c] *= factors[c];
-      replace(host.inputs[2], add_floats(graph, {static_cast<int64_t>(channels)}, std::move(bias)));
+      const float* bias = floats_of(graph.values[host.inputs[2]]);
+      replace_bias(host, channels, [&](size_t c) { return bias[c] * factors[c]; });
     }
   }
 
   void shift(Node& host, const float* addends, size_t channels) {
-    std::vector<float> bias(addends, addends + channels);
     if (host.inputs.size() < 3) host.inputs.push_back(kNoValue);
-    if (host.inputs[2] != kNoValue) {
-      for (size_t c = 0; c < channels; ++c) bias[c] += floats_of(graph.values[host.inputs[2]])[c];
-    }
-    replace(host.inputs[2], add_floats(graph, {static_cast<int64_t>(channels)}, std::move(bias)));
+    const float* bias = host.inputs[2] != kNoValue ? floats_of(graph.values[host.inputs[2]]) : nullptr;
+    replace_bias(host, channels, [&](size_t c) { return bias != nullptr ? addends[c] + bias[c] : addends[c]; });
+  }
+
+  template <class BiasOf>
+  void replace_bias(Node& host, size_t channels, const BiasOf& bias_of) {
+    AlignedBuffer bias(channels * sizeof(float));
+    for (size_t c = 0; c < channels; ++c) bias.as<float>()[c] = bias_of(c);
+    replace(host.inputs[2], graph.add_floats({static_cast<int64_t>(channels)}, std::move(bias)));
   }
 
   // What only this node read, and what a pass made, takes no memory any more.

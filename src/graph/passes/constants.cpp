@@ -1,4 +1,4 @@
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "graph/passes.h"
@@ -13,7 +13,7 @@ bool is_quantized_constant(const Value& value) {
 }
 
 template <class T>
-void dequantize(const Value& value, std::vector<float>& floats) {
+void dequantize(const Value& value, std::span<float> floats) {
   const auto* integers = reinterpret_cast<const T*>(value.data);
   const Quantization& q = value.quantization;
   const size_t channels = q.scales != nullptr ? q.scales->size() : 1;
@@ -36,12 +36,13 @@ void dequantize_constants(Graph& graph) {
       if (id == kNoValue || !is_quantized_constant(graph.values[id])) continue;
       if (floats_of[id] == kNoValue) {
         const Value value = graph.values[id];
-        auto floats = std::make_shared<std::vector<float>>(static_cast<size_t>(value.shape.numel()));
-        if (value.dtype == DType::kInt8) dequantize<int8_t>(value, *floats);
-        if (value.dtype == DType::kUInt8) dequantize<uint8_t>(value, *floats);
-        if (value.dtype == DType::kInt32) dequantize<int32_t>(value, *floats);
-        const float* data = floats->data();
-        floats_of[id] = graph.add_constant(DType::kFloat32, value.shape, std::move(floats), data);
+        const auto count = static_cast<size_t>(value.shape.numel());
+        AlignedBuffer buffer = AlignedBuffer::zeroed(count * sizeof(float));
+        const std::span<float> floats(buffer.as<float>(), count);
+        if (value.dtype == DType::kInt8) dequantize<int8_t>(value, floats);
+        if (value.dtype == DType::kUInt8) dequantize<uint8_t>(value, floats);
+        if (value.dtype == DType::kInt32) dequantize<int32_t>(value, floats);
+        floats_of[id] = graph.add_floats(value.shape, std::move(buffer));
       }
       id = floats_of[id];
     }

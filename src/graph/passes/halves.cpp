@@ -73,9 +73,9 @@ class Widening {
 
   static void widen_constant(Value& value) {
     const auto count = static_cast<size_t>(value.shape.numel());
-    auto floats = std::make_shared<std::vector<float>>(count);
+    auto floats = std::make_shared<AlignedBuffer>(AlignedBuffer::zeroed(count * sizeof(float)));
     kernels::convert(value.dtype, value.data, DType::kFloat32, floats->data(), count);
-    value.data = reinterpret_cast<const std::byte*>(floats->data());
+    value.data = floats->data();
     value.owner = std::move(floats);
     value.dtype = DType::kFloat32;
   }

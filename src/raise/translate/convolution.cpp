@@ -1,7 +1,6 @@
 // Convolutions of one and two spatial dims, and the batch norm that follows them.
 
 #include "base/error.h"
-#include "base/mapped_pages.h"
 #include "kernels/norm/norm.h"
 #include "raise/translate.h"
 
@@ -15,36 +14,19 @@ using graph::Shape;
 using graph::ValueId;
 
 // ATen's filters, [O, I / groups, h, w] or, where transposed, [I, O / groups, h, w], as the graph has them.
-ValueId filter(RegionBuilder& region, const Raised& weight, size_t groups, bool transposed, bool depthwise) {
-  const Raised rows{region.arrange(weight, row_major(weight.order.rank())), row_major(weight.order.rank())};
-  const float* from = region.constant_data(rows);
-  const Shape sizes = region.sizes(rows);
-  const int64_t height = sizes.rank() == 4 ? sizes[2] : 1, width = sizes.back(), taps = height * width;
-  const auto group_count = static_cast<int64_t>(groups);
-  const int64_t outputs = transposed ? sizes[1] * group_count : sizes[0];
-  const int64_t group_outputs = outputs / group_count;
-  const int64_t group_inputs = transposed ? sizes[0] / group_count : sizes[1];
-  std::vector<float> to;
-  to.reserve(static_cast<size_t>(outputs * taps * group_inputs));
-  Shape shape{outputs, height, width, group_inputs};
-  if (depthwise) {
-    shape = {1, height, width, outputs};
-    for (int64_t t = 0; t < taps; ++t) {
-      for (int64_t o = 0; o < outputs; ++o) to.push_back(from[o * taps + t]);
-    }
-  } else {
-    for (int64_t o = 0; o < outputs; ++o) {
-      for (int64_t t = 0; t < taps; ++t) {
-        for (int64_t i = 0; i < group_inputs; ++i) {
-          const int64_t row = transposed ? (o / group_outputs * group_inputs + i) * group_outputs + o % group_outputs
-                                         : o * group_inputs + i;
-          to.push_back(from[row * taps + t]);
-        }
-      }
-    }
+ValueId filter(RegionBuilder& region, const Raised& weight, int64_t groups, bool transposed, bool depthwise) {
+  const Shape sizes = region.sizes(weight);
+  const int64_t height = sizes.rank() == 4 ? sizes[2] : 1, width = sizes.back();
+  if (transposed) {
+    const Raised parts = region.view(weight, {groups, sizes[0] / groups, sizes[1], height, width});
+    return region.reshaped(region.arrange(parts, {0, 2, 3, 4, 1}),
+                           {sizes[1] * groups, height, width, sizes[0] / groups});
   }
-  release_pages(from, to.size() * sizeof(float));  // what is packed later is this copy
-  return region.constant(shape, std::move(to));
+  Order order = channels_last(sizes.rank());
+  if (depthwise) std::swap(order[0], order[order.rank() - 1]);
+  const ValueId id = region.arrange(weight, order);
+  if (depthwise) return region.reshaped(id, {1, height, width, sizes[0]});
+  return region.reshaped(id, {sizes[0], height, width, sizes[1]});
 }
 
 // The input with its channels last, and a height of 1 where it has one spatial dim.
@@ -101,7 +83,7 @@ void convolution(RegionBuilder& region, const Call& call) {
     fail_execution("a stride or dilation of 0");
   }
   const bool depthwise = !transposed && groups == channels && groups > 1;
-  std::vector<ValueId> operands{image(region, input), filter(region, weight, window.groups, transposed, depthwise)};
+  std::vector<ValueId> operands{image(region, input), filter(region, weight, groups, transposed, depthwise)};
   if (!call.is_none(2)) {
     const Raised bias = region.read(call.value(2));
     const int64_t outputs = transposed ? sizes[1] * groups : sizes[0];

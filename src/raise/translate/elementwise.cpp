@@ -112,7 +112,8 @@ void divide_by_number(RegionBuilder& region, const Call& call) {
   const Raised self = region.read(call.value(0));
   Shape one;
   for (size_t d = 0; d < self.order.rank(); ++d) one.push_back(1);
-  const ValueId divisor = region.constant(one, {static_cast<float>(call.number(1))});
+  const auto number = static_cast<float>(call.number(1));
+  const ValueId divisor = region.constant(one, std::span(&number, 1));
   region.define(call.value(2),
                 {region.emit(Op::kBinary, {self.id, divisor}, graph::BinaryAttributes{Binary::kDiv}), self.order});
 }
