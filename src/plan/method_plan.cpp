@@ -43,8 +43,10 @@ class Builder {
     const auto states_of = states_of_values();
     find_state_writes(states_of);
     find_overlaps(*plan_);
-    find_caller_memory(*plan_);
-    if (raise::is_enabled()) find_regions(states_of);
+    const std::vector<raise::Instruction> instructions = describe(states_of);
+    const raise::PlannedMemory memory = raise::analyse_memory(method_, instructions);
+    find_caller_memory(*plan_, memory);
+    if (raise::is_enabled()) find_regions(instructions, memory);
     return plan_;
   }
 
@@ -136,13 +138,8 @@ class Builder {
       const auto args = plan_->args_of(instruction);
       if (instruction.kind == InstructionKind::kMove) add(args[1]);
       if (instruction.kind == InstructionKind::kFree) add(args[0]);
-      if (is_view(instruction)) add(args[2]);
+      if (plan_->is_view(instruction)) add(args[2]);
     }
-  }
-
-  bool is_view(const Instruction& instruction) const {
-    return instruction.kind == InstructionKind::kOperator &&
-           plan_->operators[instruction.callee]->name == "executorch_prim::et_view.default";
   }
 
   // A copy whose outcome the file already decides.
@@ -163,7 +160,7 @@ class Builder {
     for (const Instruction& instruction : plan_->instructions) {
       const auto args = plan_->args_of(instruction);
       if (instruction.kind == InstructionKind::kMove) refer[args[0]].push_back(args[1]);
-      if (is_view(instruction)) refer[args[0]].push_back(args[2]);
+      if (plan_->is_view(instruction)) refer[args[0]].push_back(args[2]);
     }
     for (uint32_t v = 0; v < method_.values.size(); ++v) {
       const auto* list = std::get_if<program::TensorList>(&method_.values[v]);
@@ -211,7 +208,7 @@ class Builder {
         std::vector<uint32_t>& writes = plan_->state_writes[i];
         const auto args = plan_->args_of(instruction);
         for (size_t a = 0; a < args.size(); ++a) {
-          if (may_write(instruction, a))
+          if (plan_->writes(instruction, a))
             writes.insert(writes.end(), states_of[args[a]].begin(), states_of[args[a]].end());
         }
         instruction.saves_state = !writes.empty();
@@ -232,7 +229,7 @@ class Builder {
     };
     for (const Instruction& instruction : plan_->instructions) {
       const bool is_move = instruction.kind == InstructionKind::kMove;
-      if (!is_move && !is_view(instruction)) continue;
+      if (!is_move && !plan_->is_view(instruction)) continue;
       const auto args = plan_->args_of(instruction);
       const uint32_t from = args[0], to = args[is_move ? 1 : 2];
       const program::Tensor *source = tensor_of(method_, from), *target = tensor_of(method_, to);
@@ -257,7 +254,8 @@ class Builder {
     return is_misplaced;
   }
 
-  void find_regions(const std::vector<std::vector<uint32_t>>& states_of) {
+  // The instructions as far as memory and regions are concerned.
+  std::vector<raise::Instruction> describe(const std::vector<std::vector<uint32_t>>& states_of) const {
     const std::vector<bool> is_misplaced = find_misplaced();
     std::vector<raise::Instruction> instructions;
     for (const Instruction& instruction : plan_->instructions) {
@@ -265,14 +263,14 @@ class Builder {
       added.args = plan_->args_of(instruction);
       added.is_branch = instruction.kind == InstructionKind::kJumpIfFalse || instruction.kind == InstructionKind::kMove;
       for (size_t a = 0; a < added.args.size(); ++a) {
-        if (may_read(instruction, a)) added.read.push_back(added.args[a]);
-        if (!may_write(instruction, a)) continue;
+        if (plan_->reads(instruction, a)) added.read.push_back(added.args[a]);
+        if (!plan_->writes(instruction, a)) continue;
         added.written.push_back(added.args[a]);
         added.writes_state |= !states_of[added.args[a]].empty();
       }
       // Regions rely on the plan of memory.
       const bool stays = std::any_of(added.args.begin(), added.args.end(), [&](uint32_t v) { return is_misplaced[v]; });
-      if (instruction.kind == InstructionKind::kOperator && (!stays || is_view(instruction)))
+      if (instruction.kind == InstructionKind::kOperator && (!stays || plan_->is_view(instruction)))
         added.op = plan_->operators[instruction.callee]->name;
     }
     for (const Instruction& instruction : plan_->instructions) {
@@ -280,32 +278,12 @@ class Builder {
         instructions[instruction.destination].is_target = true;
       }
     }
-    plan_->regions = raise::find_regions(method_, instructions, weights_);
+    return instructions;
+  }
+
+  void find_regions(const std::vector<raise::Instruction>& instructions, const raise::PlannedMemory& memory) {
+    plan_->regions = raise::find_regions(method_, instructions, memory, weights_);
     for (uint32_t r = 0; r < plan_->regions.size(); ++r) plan_->instructions[plan_->regions[r].begin].region = r;
-  }
-
-  bool may_read(const Instruction& instruction, size_t arg) const {
-    if (instruction.kind != InstructionKind::kOperator) return !may_write(instruction, arg);
-    // What is written and not among the trailing out arguments is updated in place; behind these come results.
-    size_t outs = plan_->operators[instruction.callee]->arity;
-    if (arg >= outs) return false;
-    while (outs > 0 && may_write(instruction, outs - 1)) --outs;
-    return outs == 0 || arg < outs;
-  }
-
-  bool may_write(const Instruction& instruction, size_t arg) const {
-    switch (instruction.kind) {
-      case InstructionKind::kOperator: {
-        const Operator& op = *plan_->operators[instruction.callee];
-        return arg < 64 && (op.written_args >> arg & 1) != 0;
-      }
-      case InstructionKind::kDelegate:
-        return arg >= plan_->delegates[instruction.callee]->input_count();
-      case InstructionKind::kMove:
-        return arg == 1;
-      default:
-        return false;
-    }
   }
 
   const program::Program& program_;
@@ -315,6 +293,35 @@ class Builder {
 };
 
 }  // namespace
+
+bool MethodPlan::is_view(const Instruction& instruction) const noexcept {
+  return instruction.kind == InstructionKind::kOperator &&
+         operators[instruction.callee]->name == "executorch_prim::et_view.default";
+}
+
+bool MethodPlan::reads(const Instruction& instruction, size_t arg) const noexcept {
+  switch (instruction.kind) {
+    case InstructionKind::kOperator:
+      return operators[instruction.callee]->reads(arg);
+    case InstructionKind::kFree:
+      return false;
+    default:
+      return !writes(instruction, arg);
+  }
+}
+
+bool MethodPlan::writes(const Instruction& instruction, size_t arg) const noexcept {
+  switch (instruction.kind) {
+    case InstructionKind::kOperator:
+      return operators[instruction.callee]->writes(arg);
+    case InstructionKind::kDelegate:
+      return arg >= delegates[instruction.callee]->input_count();
+    case InstructionKind::kMove:
+      return arg == 1;
+    default:
+      return false;
+  }
+}
 
 std::shared_ptr<const MethodPlan> make_plan(const program::Program& program, const program::Method& method,
                                             WeightCache& weights) {

@@ -76,6 +76,11 @@ struct MethodPlan {
   std::span<const uint32_t> args_of(const Instruction& instruction) const noexcept {
     return std::span(args).subspan(instruction.first_arg, instruction.arg_count);
   }
+  // Whether the instruction makes one tensor a view of another: neither is read or written.
+  bool is_view(const Instruction& instruction) const noexcept;
+  // Whether it may read, or write, its argument `arg`, or tensors in it.
+  bool reads(const Instruction& instruction, size_t arg) const noexcept;
+  bool writes(const Instruction& instruction, size_t arg) const noexcept;
 };
 
 // Throws kOperatorNotFound, kBackendNotAvailable or, for a payload its delegate refuses, kProgramLoad.

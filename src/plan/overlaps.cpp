@@ -17,7 +17,7 @@ constexpr size_t kMaxPairs = 4'000'000;
 class Finder {
  public:
   explicit Finder(MethodPlan& plan) : plan_(plan), method_(*plan.method), is_redirected_(method_.values.size()) {
-    for (const uint32_t v : plan_.redirected) is_redirected_[v] = 1;
+    for (const uint32_t v : plan_.redirected) is_redirected_[v] = true;
   }
 
   void run() {
@@ -47,14 +47,10 @@ class Finder {
     const bool is_operator = instruction.kind == InstructionKind::kOperator;
     // Programs append the results once more.
     const size_t count = is_operator ? plan_.operators[instruction.callee]->arity : args.size();
-    const auto is_written = [&](size_t a) {
-      if (!is_operator) return a >= plan_.delegates[instruction.callee]->input_count();
-      return a < 64 && (plan_.operators[instruction.callee]->written_args >> a & 1) != 0;
-    };
     for (size_t a = 0; a < std::min(count, args.size()); ++a) {
       program::for_each_item(method_, args[a], [&](uint32_t value) {
         if (tensor(value) == nullptr) return;
-        uses.push_back({value, static_cast<uint32_t>(a), is_written(a), value != args[a]});
+        uses.push_back({value, static_cast<uint32_t>(a), plan_.writes(instruction, a), value != args[a]});
       });
     }
     use_count_ += uses.size();
@@ -69,16 +65,13 @@ class Finder {
 
   void check(size_t index) {
     Instruction& instruction = plan_.instructions[index];
-    if (instruction.kind == InstructionKind::kOperator &&
-        plan_.operators[instruction.callee]->name == "executorch_prim::et_view.default") {
-      return;
-    }
+    if (plan_.is_view(instruction)) return;
     std::vector<TensorUse> uses = uses_of(instruction);
     const auto is_written = [](const TensorUse& use) { return use.is_written; };
     const auto writes = static_cast<size_t>(std::count_if(uses.begin(), uses.end(), is_written));
     if (writes == 0) return;
     find_reads(index, uses);
-    if (std::any_of(uses.begin(), uses.end(), [&](const TensorUse& use) { return is_redirected_[use.value] != 0; })) {
+    if (std::any_of(uses.begin(), uses.end(), [&](const TensorUse& use) { return is_redirected_[use.value]; })) {
       if (writes * uses.size() > kMaxPairs) {
         fail_load(method_.name, "[", index, "] ", name_of(instruction), ": writes ", writes, " of ", uses.size(),
                   " tensors, too many to compare");
@@ -130,7 +123,7 @@ class Finder {
 
   MethodPlan& plan_;
   const program::Method& method_;
-  std::vector<uint8_t> is_redirected_;
+  std::vector<bool> is_redirected_;
   size_t use_count_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -17,27 +18,29 @@ constexpr size_t kMaxSteps = 20'000'000;  // far more than real methods take; bo
 class Analysis {
  public:
   Analysis(const program::Method& method, std::span<const Instruction> instructions)
-      : method_(method), instructions_(instructions), is_written_(method.values.size(), false) {
+      : method_(method), instructions_(instructions), has_writer_(method.values.size(), false) {
     place_.resize(method.values.size());
-    for (uint32_t v = 0; v < place_.size(); ++v) place_[v] = v;
+    std::iota(place_.begin(), place_.end(), uint32_t{0});
   }
 
   PlannedMemory run() {
     if (std::any_of(instructions_.begin(), instructions_.end(), [](const Instruction& i) { return i.is_branch; })) {
       return {};
     }
-    memory_.knows_views = true;
     memory_.views_of.resize(method_.values.size());
+    memory_.is_written.resize(method_.values.size(), false);
+    memory_.is_shared.resize(method_.values.size(), false);
     for (const Instruction& instruction : instructions_) {
       if (is_view(instruction)) continue;
       for (const uint32_t arg : instruction.written) {
-        for_each_tensor(arg, [&](uint32_t value) { is_written_[value] = true; });
+        for_each_tensor(arg, [&](uint32_t value) { has_writer_[value] = true; });
       }
     }
     for (const uint32_t input : method_.inputs) {
-      for_each_tensor(input, [&](uint32_t value) { is_written_[value] = true; });
+      for_each_tensor(input, [&](uint32_t value) { has_writer_[value] = true; });
       for_each_tensor(input, [&](uint32_t value) { write(value); });
     }
+    memory_.is_written.assign(method_.values.size(), false);  // inputs are not written by instructions
     for (const Instruction& instruction : instructions_) {
       if (is_view(instruction)) {
         place_[instruction.args[2]] = place_[instruction.args[0]];
@@ -45,9 +48,11 @@ class Analysis {
       }
       for (const uint32_t arg : instruction.read) for_each_tensor(arg, [&](uint32_t value) { read(value); });
       for (const uint32_t arg : instruction.written) for_each_tensor(arg, [&](uint32_t value) { write(value); });
-      if (!memory_.is_plain) break;
+      if (steps_ > kMaxSteps) break;
     }
     for (const uint32_t output : method_.outputs) for_each_tensor(output, [&](uint32_t value) { read(value); });
+    memory_.is_known = steps_ <= kMaxSteps;
+    memory_.is_plain &= memory_.is_known;
     return std::move(memory_);
   }
 
@@ -82,32 +87,33 @@ class Analysis {
     return it;
   }
 
-  void step() { memory_.is_plain &= ++steps_ < kMaxSteps; }
-
   void read(uint32_t value) {
-    step();
+    ++steps_;
     const program::Tensor* tensor = placed(value);
-    if (tensor == nullptr || !memory_.is_plain) return;
+    if (tensor == nullptr || steps_ > kMaxSteps) return;
+    const uint32_t place = place_[value];
     const uint64_t begin = tensor->placement.offset, end = begin + tensor->size_bytes;
     Ranges& ranges = arenas_[tensor->placement.arena];
-    const auto it = find(ranges, begin);
+    auto it = find(ranges, begin);
+    const bool is_whole = it != ranges.end() && it->first <= begin && it->second.end >= end;
+    if (is_whole && (it->second.writer == value || it->second.writer == place)) return;
+    memory_.is_shared[place] = true;
     if (it == ranges.end() || it->first >= end) return;  // nothing wrote it: a state, or its first content
-    const bool is_whole = it->first <= begin && it->second.end >= end;
-    const uint32_t writer = it->second.writer;
-    if (is_whole && (writer == value || writer == place_[value])) return;
-    memory_.is_plain = is_whole && !is_written_[value];
-    std::vector<uint32_t>& views = memory_.views_of[writer];
+    memory_.is_plain &= is_whole && !has_writer_[value];
+    std::vector<uint32_t>& views = memory_.views_of[it->second.writer];
     if (views.empty() || views.back() != value) views.push_back(value);
+    for (; it != ranges.end() && it->first < end; ++it, ++steps_) memory_.is_shared[it->second.writer] = true;
   }
 
   void write(uint32_t value) {
-    step();
+    ++steps_;
+    memory_.is_written[place_[value]] = true;
     const program::Tensor* tensor = placed(value);
-    if (tensor == nullptr || !memory_.is_plain) return;
+    if (tensor == nullptr || steps_ > kMaxSteps) return;
     const uint64_t begin = tensor->placement.offset, end = begin + tensor->size_bytes;
     Ranges& ranges = arenas_[tensor->placement.arena];
     for (auto it = find(ranges, begin); it != ranges.end() && it->first < end;) {
-      step();
+      ++steps_;
       const uint64_t old_begin = it->first;
       const Range old = it->second;
       it = ranges.erase(it);
@@ -119,7 +125,7 @@ class Analysis {
 
   const program::Method& method_;
   std::span<const Instruction> instructions_;
-  std::vector<bool> is_written_;
+  std::vector<bool> has_writer_;
   std::vector<uint32_t> place_;  // the value whose memory each has: its own, but for views made by instructions
   std::map<uint32_t, Ranges> arenas_;
   size_t steps_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Whether values can be told apart by their index although they share planned memory.
+// What goes through planned memory: exporters let views, and later values, lie in the same bytes.
 
 #include <span>
 #include <vector>
@@ -11,14 +11,18 @@
 namespace enr::raise {
 
 struct PlannedMemory {
+  // Whether the order of instructions is known: methods that branch are not looked at, and of them nothing below is.
+  bool is_known = false;
   // False where a method reads as one value what was written as another (but for views, values that nothing writes), or
   // a mixture: no exporter plans so, and regions, which do not write what nobody reads by name, would compute something
   // else.
   bool is_plain = true;
-  // Whether the views are known: methods that branch are not looked at.
-  bool knows_views = false;
   // For each value the views that are read while it is in their memory.
   std::vector<std::vector<uint32_t>> views_of;
+  // By value: whether an instruction writes it, itself or through a view that an instruction made.
+  std::vector<bool> is_written;
+  // By value: whether others read what was written as this one, or this one is read for what was not.
+  std::vector<bool> is_shared;
 };
 
 PlannedMemory analyse_memory(const program::Method& method, std::span<const Instruction> instructions);

@@ -28,8 +28,9 @@ constexpr uint64_t kCopiesOfConstants = 3;
 
 class Search {
  public:
-  Search(const program::Method& method, std::span<const Instruction> instructions, WeightCache& weights)
-      : method_(method), instructions_(instructions), weights_(weights), memory_(analyse_memory(method, instructions)) {
+  Search(const program::Method& method, std::span<const Instruction> instructions, const PlannedMemory& memory,
+         WeightCache& weights)
+      : method_(method), instructions_(instructions), weights_(weights), memory_(memory) {
     find_readers();
     find_varying();
     find_views();
@@ -39,7 +40,7 @@ class Search {
   std::vector<Region> run() {
     std::vector<Region> regions;
     if (!memory_.is_plain) return regions;
-    if (reads_ > kMaxReads || (!memory_.knows_views && views_.size() > kMaxComparisons / (method_.values.size() + 1)))
+    if (reads_ > kMaxReads || (!memory_.is_known && views_.size() > kMaxComparisons / (method_.values.size() + 1)))
       return regions;
     blocked_.resize(instructions_.size(), false);
     size_t attempts = 0;
@@ -78,16 +79,11 @@ class Search {
     }
   }
 
-  // Scalars that instructions write: by moves, and as results, which come last.
   void find_varying() {
     varies_.resize(method_.values.size(), false);
     for (const uint32_t input : method_.inputs) varies_[input] = true;
     for (const Instruction& instruction : instructions_) {
-      if (instruction.args.empty()) continue;
-      varies_[instruction.args.back()] = true;
-      if (instruction.op.starts_with("executorch_prim::")) {
-        for (const uint32_t arg : instruction.args) varies_[arg] = true;
-      }
+      for (const uint32_t arg : instruction.written) varies_[arg] = true;
     }
   }
 
@@ -169,7 +165,7 @@ class Search {
                                           [&](uint32_t reader) { return reader < begin || reader >= end; });
     };
     if (is_used(value)) return true;
-    if (memory_.knows_views) {
+    if (memory_.is_known) {
       const std::vector<uint32_t>& views = memory_.views_of[value];
       return std::any_of(views.begin(), views.end(), is_used);
     }
@@ -215,7 +211,7 @@ class Search {
   const program::Method& method_;
   std::span<const Instruction> instructions_;
   WeightCache& weights_;
-  PlannedMemory memory_;
+  const PlannedMemory& memory_;
   std::vector<std::vector<uint32_t>> readers_;  // for each value the instructions that have it as an argument
   std::vector<bool> is_output_;                 // of the method
   std::vector<bool> varies_;
@@ -233,8 +229,8 @@ bool is_enabled() {
 }
 
 std::vector<Region> find_regions(const program::Method& method, std::span<const Instruction> instructions,
-                                 WeightCache& weights) {
-  return Search(method, instructions, weights).run();
+                                 const PlannedMemory& memory, WeightCache& weights) {
+  return Search(method, instructions, memory, weights).run();
 }
 
 }  // namespace enr::raise

@@ -31,11 +31,13 @@ struct Region {
   std::shared_ptr<const graph::CompiledGraph> graph;
 };
 
+struct PlannedMemory;
+
 // Whether programs are raised at all: not with ENR_RAISE=0 in the environment.
 bool is_enabled();
 
 // `weights` must outlive the regions.
 std::vector<Region> find_regions(const program::Method& method, std::span<const Instruction> instructions,
-                                 WeightCache& weights);
+                                 const PlannedMemory& memory, WeightCache& weights);
 
 }  // namespace enr::raise
