@@ -7,14 +7,16 @@ has operators only. Weights are random. The files are large and not committed:
     python tools/export_twins.py --out /tmp/twins [--only unet]
 """
 
+import functools
 import sys
-from collections.abc import Callable
+from typing import Any
 
 import export_fixtures as fixtures
 import torch
 import torch.nn.functional as F
 from export_fixtures import Attention, Case, Residual, conv_bn, fixture, network
 from torch import Tensor, nn
+from torch.export import Dim
 
 fixtures.FIXTURES.clear()
 
@@ -37,8 +39,7 @@ class Block(nn.Module):
         return self.norm2(x + self.mlp(x))
 
 
-def twin(build: Callable[[], Case]) -> None:
-    fixture("bench")(build)
+twin = fixture("bench")
 
 
 @twin
@@ -240,6 +241,95 @@ def wav2vec() -> Case:
             return self.head(self.blocks(x)).log_softmax(-1)
 
     return Case(Wav2vec(), [(torch.randn(1, 1, 16000),)], atol=1e-4)
+
+
+# The same networks for inputs of sizes that vary, in half precision, and quantised.
+
+
+@twin
+def bert_mini_dynamic() -> Case:
+    def run(batch: int, length: int) -> tuple[Tensor, Tensor]:
+        return torch.randint(0, 8000, (batch, length)), torch.zeros(batch, length, dtype=torch.int64)
+
+    sizes = {0: Dim("batch", min=1, max=4), 1: Dim("length", min=2, max=256)}
+    return Case(
+        bert_mini().methods, [run(2, 128), run(1, 128), run(4, 33), run(1, 128)], dynamic=(sizes, sizes), atol=1e-4
+    )
+
+
+@twin
+def mobilenet_v2_dynamic() -> Case:
+    runs = [(torch.randn(n, 3, 224, 224),) for n in (2, 1, 3, 1)]
+    return Case(mobilenet_v2().methods, runs, dynamic=({0: Dim("batch", min=1, max=4)},), atol=1e-4)
+
+
+@twin
+def vit_tiny_dynamic() -> Case:
+    runs = [(torch.randn(n, 3, 224, 224),) for n in (2, 1, 4, 1)]
+    return Case(vit_tiny().methods, runs, dynamic=({0: Dim("batch", min=1, max=4)},), atol=1e-4)
+
+
+@twin
+def wav2vec_dynamic() -> Case:
+    runs = [(torch.randn(1, 1, n),) for n in (16000, 8000, 16000)]
+    return Case(wav2vec().methods, runs, dynamic=({2: Dim("samples", min=4000, max=32000)},), atol=1e-4)
+
+
+@twin
+def yolo_dynamic() -> Case:
+    runs = [(torch.randn(n, 3, 256, 256),) for n in (2, 1, 4, 1)]
+    return Case(yolo().methods, runs, dynamic=({0: Dim("batch", min=1, max=4)},), atol=1e-4)
+
+
+def halved(case: Case, dtype: torch.dtype) -> Case:
+    def cast(value: Any) -> Any:
+        return value.to(dtype) if value.is_floating_point() else value
+
+    return Case(
+        {name: module.to(dtype) for name, module in case.methods.items()},
+        {name: [tuple(cast(x) for x in run) for run in runs] for name, runs in case.runs.items()},
+        rtol=0.05,
+        atol=0.05,
+    )
+
+
+@twin
+def vit_tiny_half() -> Case:
+    return halved(vit_tiny(), torch.float16)
+
+
+@twin
+def bert_mini_bfloat16() -> Case:
+    return halved(bert_mini(), torch.bfloat16)
+
+
+@functools.cache
+def define_out_variants() -> None:
+    """Of the quantising operators: ExecuTorch's wheel has them in a library for one version of torch only."""
+    import torch.ao.quantization.fx._decomposed  # defines the operators themselves
+
+    library = torch.library.Library("quantized_decomposed", "FRAGMENT")
+    limits = "int quant_min, int quant_max, ScalarType dtype"
+    result = "Tensor(a!) out) -> Tensor(a!)"
+    for head, rest in (
+        ("quantize_per_tensor.out(Tensor input, float scale, int zero_point", ""),
+        ("dequantize_per_tensor.out(Tensor input, float scale, int zero_point", ", ScalarType? out_dtype=None"),
+        (
+            "dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis",
+            ", ScalarType? out_dtype=None",
+        ),
+    ):
+        library.define(f"{head}, {limits}, *{rest}, {result}")
+    fixtures.KEPT_ALIVE.append(library)
+
+
+@twin
+def mobilenet_v2_int8() -> Case:
+    define_out_variants()
+    case = mobilenet_v2()
+    inputs = case.runs["forward"][0]
+    model = fixtures.quantize(case.methods["forward"].eval(), inputs, dynamic=False)
+    return Case(model, [inputs], quantised=True, atol=0.1)
 
 
 if __name__ == "__main__":

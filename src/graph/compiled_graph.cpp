@@ -21,12 +21,12 @@ std::vector<Shape> declared_inputs(const Graph& graph) {
 
 }  // namespace
 
-CompiledGraph::CompiledGraph(Graph graph, WeightCache& weights, Shapes shapes)
-    : graph_(std::move(graph)), context_{weights, {}, {}, {}, {}} {
+CompiledGraph::CompiledGraph(Graph graph, std::shared_ptr<PlanContext> context, Shapes shapes)
+    : graph_(std::move(graph)), context_(std::move(context)) {
   optimize(graph_);
   if (shapes == Shapes::kStay) let_go_of_packed_constants();
-  plans_.push_back(std::make_shared<const Plan>(graph_, declared_inputs(graph_), context_));
-  context_.until_packed.clear();
+  plans_.push_back(std::make_shared<const Plan>(graph_, declared_inputs(graph_), *context_));
+  context_->until_packed.clear();
 }
 
 // Filters that one convolution reads, and reads when it is planned only, and what is not read at all.
@@ -42,7 +42,7 @@ void CompiledGraph::let_go_of_packed_constants() {
     if (node.op != Op::kConv && node.op != Op::kDepthwise && node.op != Op::kConvTranspose) continue;
     Value& filter = graph_.values[node.inputs[1]];
     if (filter.owner == nullptr || readers[node.inputs[1]].size() != 1) continue;
-    context_.until_packed[filter.data] = std::move(filter.owner);
+    context_->until_packed[filter.data] = std::move(filter.owner);
     filter.owner = std::shared_ptr<const void>(filter.data, [](const void*) {});  // says that a pass made it
   }
 }
@@ -59,7 +59,7 @@ std::shared_ptr<const Plan> CompiledGraph::plan_for(std::span<const Shape> input
     const std::lock_guard<std::mutex> lock(mutex_);
     if (auto plan = find()) return plan;
   }
-  auto made = std::make_shared<const Plan>(graph_, inputs, context_);
+  auto made = std::make_shared<const Plan>(graph_, inputs, *context_);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (auto plan = find()) return plan;
   plans_.push_front(std::move(made));

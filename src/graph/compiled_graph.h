@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/weight_cache.h"
@@ -21,7 +22,10 @@ class CompiledGraph {
 
   // Plans for the shapes the graph declares, so that what does not fit together fails here. `weights` must outlive
   // this. Where shapes stay as declared, constants that passes made are freed as soon as they are packed.
-  CompiledGraph(Graph graph, WeightCache& weights, Shapes shapes = Shapes::kVary);
+  CompiledGraph(Graph graph, WeightCache& weights, Shapes shapes = Shapes::kVary)
+      : CompiledGraph(std::move(graph), std::make_shared<PlanContext>(weights), shapes) {}
+  // Graphs of one context share what is packed of constants they share.
+  CompiledGraph(Graph graph, std::shared_ptr<PlanContext> context, Shapes shapes);
 
   const Graph& graph() const noexcept { return graph_; }
 
@@ -33,7 +37,7 @@ class CompiledGraph {
   void let_go_of_packed_constants();
 
   Graph graph_;
-  mutable PlanContext context_;
+  std::shared_ptr<PlanContext> context_;
   mutable std::mutex mutex_;
   mutable std::list<std::shared_ptr<const Plan>> plans_;  // the one used last in front
 };

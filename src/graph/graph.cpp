@@ -83,10 +83,17 @@ ValueId Graph::add_constant(DType dtype, const Shape& shape, std::shared_ptr<con
   return add_value(std::move(value));
 }
 
-ValueId Graph::add_floats(const Shape& shape, AlignedBuffer floats) {
-  auto owner = std::make_shared<const AlignedBuffer>(std::move(floats));
+ValueId Graph::derive(DType dtype, const Shape& shape, const void* source, const std::string& how,
+                      FunctionRef<void(std::byte*)> fill) {
+  const auto make = [&] {
+    AlignedBuffer buffer = AlignedBuffer::zeroed(static_cast<size_t>(shape.numel()) * dtype_size(dtype));
+    fill(buffer.data());
+    return buffer;
+  };
+  std::shared_ptr<const AlignedBuffer> owner =
+      derived != nullptr ? derived->get(source, how, make) : std::make_shared<const AlignedBuffer>(make());
   const std::byte* data = owner->data();
-  return add_constant(DType::kFloat32, shape, std::move(owner), data);
+  return add_constant(dtype, shape, std::move(owner), data);
 }
 
 std::vector<std::vector<uint32_t>> find_readers(const Graph& graph) {

@@ -7,11 +7,13 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/dtype.h"
+#include "base/function_ref.h"
+#include "base/weight_cache.h"
 #include "graph/shape.h"
 #include "kernels/binary/binary.h"
 #include "kernels/unary/unary.h"
@@ -182,11 +184,15 @@ struct Graph {
   std::vector<Node> nodes;  // in an order to run them in
   // Values of the call's arguments, in order; each is an input or an output.
   std::vector<ValueId> arguments;
+  // Keeps derived constants, so that the graphs of one program for inputs of other sizes share them and what is packed
+  // of them; null where there is one graph.
+  WeightCache* derived = nullptr;
 
   ValueId add_value(Value value);
   ValueId add_constant(DType dtype, const Shape& shape, std::shared_ptr<const void> owner, const void* data);
-  // A float32 constant that a pass made.
-  ValueId add_floats(const Shape& shape, AlignedBuffer floats);
+  // A constant that `fill` makes of the one at `source`; `how` names what it does and everything that depends on.
+  ValueId derive(DType dtype, const Shape& shape, const void* source, const std::string& how,
+                 FunctionRef<void(std::byte*)> fill);
 };
 
 // For each value the nodes that read it (residuals count), in order; a node that reads it twice is there twice.

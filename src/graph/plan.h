@@ -19,6 +19,8 @@ namespace enr::graph {
 
 // What plans of one graph share: packed weights and the choices that decide how they are packed.
 struct PlanContext {
+  explicit PlanContext(WeightCache& program_weights) : weights(program_weights) {}
+
   WeightCache& weights;     // of the program's constants
   WeightCache own_weights;  // of constants that passes made: their addresses mean nothing to others
   // The weight format of a convolution, by filter: chosen by the first plan and kept by later ones, which would else

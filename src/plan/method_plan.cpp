@@ -269,9 +269,8 @@ class Builder {
         added.writes_state |= !states_of[added.args[a]].empty();
       }
       // Regions rely on the plan of memory.
-      const bool stays = std::any_of(added.args.begin(), added.args.end(), [&](uint32_t v) { return is_misplaced[v]; });
-      if (instruction.kind == InstructionKind::kOperator && (!stays || plan_->is_view(instruction)))
-        added.op = plan_->operators[instruction.callee]->name;
+      added.stays = std::any_of(added.args.begin(), added.args.end(), [&](uint32_t v) { return is_misplaced[v]; });
+      if (instruction.kind == InstructionKind::kOperator) added.op = plan_->operators[instruction.callee]->name;
     }
     for (const Instruction& instruction : plan_->instructions) {
       if (instruction.kind == InstructionKind::kJumpIfFalse && instruction.destination < instructions.size()) {

@@ -17,16 +17,8 @@ const program::Tensor& Call::tensor(size_t i) const {
   return *tensor;
 }
 
-int64_t Call::fixed_integer(uint32_t value) const {
-  const auto* integer = std::get_if<int64_t>(&method_.values[value]);
-  if (integer == nullptr || varies_[value]) fail_execution(name_, ": value ", value, " is no fixed int");
-  return *integer;
-}
-
-int64_t Call::integer(size_t i) const { return fixed_integer(value(i)); }
-
 double Call::number(size_t i) const {
-  if (varies_[value(i)]) fail_execution(name_, ": argument ", i, " varies");
+  if (integers_.varies(value(i))) return static_cast<double>(integer(i));
   if (const auto* real = std::get_if<double>(&argument(i))) return *real;
   if (const auto* flag = std::get_if<bool>(&argument(i))) return *flag ? 1.0 : 0.0;
   return static_cast<double>(integer(i));
@@ -34,7 +26,7 @@ double Call::number(size_t i) const {
 
 bool Call::flag(size_t i) const {
   const auto* flag = std::get_if<bool>(&argument(i));
-  if (flag == nullptr || varies_[value(i)]) fail_execution(name_, ": argument ", i, " is no fixed bool");
+  if (flag == nullptr || integers_.varies(value(i))) fail_execution(name_, ": argument ", i, " is no fixed bool");
   return *flag;
 }
 
@@ -42,7 +34,7 @@ std::vector<int64_t> Call::integers(size_t i) const {
   const auto* list = std::get_if<program::IntList>(&argument(i));
   if (list == nullptr) fail_execution(name_, ": argument ", i, " is no list of ints");
   std::vector<int64_t> integers;
-  for (const uint32_t item : list->items) integers.push_back(fixed_integer(item));
+  for (const uint32_t item : list->items) integers.push_back(integers_.at(item));
   return integers;
 }
 

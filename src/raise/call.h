@@ -1,7 +1,7 @@
 #pragma once
 
-// One operator instruction as a translation sees it: arguments by position, numbers only where no instruction changes
-// them. Everything that does not fit throws (fail_execution); the instruction then stays an operator.
+// One operator instruction as a translation sees it: arguments by position, numbers only where they are known.
+// Everything that does not fit throws (fail_execution); the instruction then stays an operator.
 
 #include <cstdint>
 #include <span>
@@ -9,22 +9,23 @@
 #include <vector>
 
 #include "program/program.h"
+#include "raise/integers.h"
 
 namespace enr::raise {
 
 class Call {
  public:
-  // `varies[v]`: value v may change while the method runs.
-  Call(const program::Method& method, const std::vector<bool>& varies, std::string_view name,
-       std::span<const uint32_t> args)
-      : method_(method), varies_(varies), name_(name), args_(args) {}
+  Call(const program::Method& method, Integers& integers, std::string_view name, std::span<const uint32_t> args)
+      : method_(method), integers_(integers), name_(name), args_(args) {}
 
   std::string_view name() const noexcept { return name_; }
   // The value index of an argument.
   uint32_t value(size_t i) const;
   bool is_none(size_t i) const;
   const program::Tensor& tensor(size_t i) const;
-  int64_t integer(size_t i) const;
+  int64_t integer(size_t i) const { return integers_.at(value(i)); }
+  // The instruction's result is this number.
+  void compute(size_t i, int64_t result) const { integers_.compute(value(i), result); }
   double number(size_t i) const;
   bool flag(size_t i) const;
   std::vector<int64_t> integers(size_t i) const;
@@ -39,10 +40,8 @@ class Call {
 
  private:
   const program::Value& argument(size_t i) const { return method_.values[value(i)]; }
-  int64_t fixed_integer(uint32_t value) const;
-
   const program::Method& method_;
-  const std::vector<bool>& varies_;
+  Integers& integers_;
   std::string_view name_;
   std::span<const uint32_t> args_;
 };

@@ -1,6 +1,7 @@
 #include "raise/region_builder.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "graph/infer.h"
@@ -51,6 +52,15 @@ const program::Tensor* RegionBuilder::placed_tensor(uint32_t value) const {
 
 namespace {
 
+bool contains(const std::vector<uint32_t>& values, uint32_t value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUInt8; }
+
+// Halves are computed in float32 between what comes in and what goes out.
+bool is_computed(DType dtype) { return dtype == DType::kFloat32 || is_half_kind(dtype); }
+
 bool is_row_major(const program::Tensor& tensor) {
   for (size_t d = 0; d < tensor.dim_order.size(); ++d) {
     if (tensor.dim_order[d] != d) return false;
@@ -74,6 +84,8 @@ const Raised* RegionBuilder::find_alias(uint32_t value) {
         !is_row_major(*tensor) || tensor->sizes.size() > graph::kMaxRank) {
       fail_execution("value ", value, " shares memory with value ", defined_[i]);
     }
+    if (tensor->dynamism != program::Dynamism::kStatic || base->dynamism != program::Dynamism::kStatic)
+      fail_execution("value ", value, " is a view of sizes that vary");
     set(value, view(known->second, Shape(tensor->sizes)));
     return &raised_[value];
   }
@@ -81,22 +93,42 @@ const Raised* RegionBuilder::find_alias(uint32_t value) {
 }
 
 Raised RegionBuilder::read(uint32_t value) {
+  const Raised raised = read_tensor(value, {});
+  if (!is_computed(graph.values[raised.id].dtype)) fail_execution("value ", value, " is not of floats");
+  return raised;
+}
+
+Raised RegionBuilder::read_quantized(uint32_t value, const graph::Quantization& quantization) {
+  const Raised raised = read_tensor(value, quantization);
+  graph::Value as_asked;
+  as_asked.dtype = graph.values[raised.id].dtype;
+  as_asked.quantization = quantization;
+  if (!same_quantization(graph.values[raised.id], as_asked)) fail_execution("value ", value, " has other parameters");
+  return raised;
+}
+
+Raised RegionBuilder::read_tensor(uint32_t value, const graph::Quantization& quantization) {
   if (is_condition(value)) fail_execution("value ", value, " has no node");
   if (const auto known = raised_.find(value); known != raised_.end()) return known->second;
   if (const Raised* alias = find_alias(value)) return *alias;
   const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
-  if (tensor == nullptr || tensor->dtype != DType::kFloat32 || tensor->dynamism != program::Dynamism::kStatic ||
-      tensor->sizes.size() > graph::kMaxRank || tensor->size_bytes == 0) {
-    fail_execution("value ", value, " is not a float32 tensor of fixed sizes");
+  const bool is_quantized = quantization.kind != graph::Quantization::Kind::kNone;
+  if (tensor == nullptr || !(is_quantized ? is_byte(tensor->dtype) : is_computed(tensor->dtype)) ||
+      tensor->sizes.size() > graph::kMaxRank) {
+    fail_execution("value ", value, " is not a tensor that is computed");
   }
+  const std::vector<int64_t>& sizes = outside_sizes(value, *tensor);
   Raised raised;
   graph::Value in;
+  in.dtype = tensor->dtype;
+  in.quantization = quantization;
   for (const uint8_t dim : tensor->dim_order) {
     raised.order.push_back(dim);
-    in.shape.push_back(tensor->sizes[dim]);
+    in.shape.push_back(sizes[dim]);
   }
+  if (in.shape.numel() == 0) fail_execution("value ", value, " is empty");
   if (tensor->storage == program::Storage::kConstant) {
-    raised.id = graph.add_constant(DType::kFloat32, in.shape, nullptr, tensor->bytes.data());
+    raised.id = graph.add_constant(in.dtype, in.shape, nullptr, tensor->bytes.data());
   } else {
     in.is_input = true;
     raised.id = graph.add_value(std::move(in));
@@ -119,11 +151,10 @@ Raised RegionBuilder::read_converted(uint32_t value) {
     raised.order.push_back(dim);
     shape.push_back(tensor->sizes[dim]);
   }
-  const auto count = static_cast<size_t>(shape.numel());
-  if (count * sizeof(float) > constant_bytes_) fail_execution("too many constants");
-  AlignedBuffer floats = AlignedBuffer::zeroed(count * sizeof(float));
-  kernels::convert(tensor->dtype, tensor->bytes.data(), DType::kFloat32, floats.data(), count);
-  raised.id = constant(shape, std::move(floats));
+  const std::byte* data = tensor->bytes.data();
+  raised.id = derive(DType::kFloat32, shape, data, concat("converted ", shape.dims()), [&](std::byte* floats) {
+    kernels::convert(tensor->dtype, data, DType::kFloat32, floats, static_cast<size_t>(shape.numel()));
+  });
   return raised;
 }
 
@@ -139,24 +170,43 @@ bool RegionBuilder::is_condition(uint32_t value) const {
 
 namespace {
 
-bool is_result(const program::Value& value, DType dtype, const Shape& sizes) {
-  const auto* tensor = std::get_if<program::Tensor>(&value);
-  return tensor != nullptr && tensor->dtype == dtype && tensor->dynamism == program::Dynamism::kStatic &&
-         tensor->storage != program::Storage::kConstant && std::ranges::equal(sizes, tensor->sizes);
+bool fits(const program::Tensor& tensor, const Shape& sizes) {
+  if (tensor.storage == program::Storage::kConstant) return false;
+  if (tensor.dynamism == program::Dynamism::kStatic) return std::ranges::equal(sizes, tensor.sizes);
+  return sizes.rank() == tensor.sizes.size() &&
+         (!tensor.is_memory_planned() ||
+          static_cast<uint64_t>(sizes.numel()) * dtype_size(tensor.dtype) <= tensor.size_bytes);
 }
 
 }  // namespace
 
-void RegionBuilder::define(uint32_t value, const Raised& result) {
-  if (!is_result(method_.values[value], DType::kFloat32, sizes(result))) {
+void RegionBuilder::check_result(uint32_t value, const Raised& result) const {
+  const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
+  const DType dtype = graph.values[result.id].dtype;
+  if (tensor == nullptr || !(is_computed(dtype) ? is_computed(tensor->dtype) : tensor->dtype == dtype) ||
+      !fits(*tensor, sizes(result))) {
     fail_execution("value ", value, " is not the result");
   }
+}
+
+void RegionBuilder::define(uint32_t value, const Raised& result) {
+  check_result(value, result);
   overwrite(value, result);
 }
 
+void RegionBuilder::define_view(uint32_t value, const Raised& result) {
+  check_result(value, result);
+  set(value, result);
+  defined_.push_back(value);
+}
+
 void RegionBuilder::define_condition(uint32_t value, const Raised& condition, const Shape& sizes) {
-  const DType dtype = condition.meaning == Meaning::kZeros ? DType::kFloat32 : DType::kBool;
-  if (!is_result(method_.values[value], dtype, sizes)) fail_execution("value ", value, " is not the result");
+  const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
+  const bool is_bool = condition.meaning != Meaning::kZeros;
+  if (tensor == nullptr || (is_bool ? tensor->dtype != DType::kBool : !is_computed(tensor->dtype)) ||
+      !fits(*tensor, sizes)) {
+    fail_execution("value ", value, " is not the result");
+  }
   overwrite(value, condition);
 }
 
@@ -195,20 +245,47 @@ ValueId RegionBuilder::emit(Op op, std::vector<ValueId> operands, graph::Attribu
   node.origin = origin_;
   graph::infer_shapes(graph, node);
   const ValueId out = node.outputs[0];
+  if (op == Op::kReshape || op == Op::kTranspose || op == Op::kSlice || op == Op::kCopy) {
+    const graph::Value& moved = graph.values[node.inputs[0]];
+    graph.values[out].dtype = moved.dtype;
+    graph.values[out].quantization = moved.quantization;
+  }
   graph.nodes.push_back(std::move(node));
   return out;
 }
 
-ValueId RegionBuilder::constant(const Shape& shape, AlignedBuffer floats) {
-  if (floats.size_bytes() > constant_bytes_) fail_execution("too many constants in other layouts");
-  constant_bytes_ -= floats.size_bytes();
-  return graph.add_floats(shape, std::move(floats));
+ValueId RegionBuilder::derive(DType dtype, const Shape& shape, const void* source, const std::string& how,
+                              FunctionRef<void(std::byte*)> fill) {
+  const uint64_t size_bytes = static_cast<uint64_t>(shape.numel()) * dtype_size(dtype);
+  if (size_bytes > constant_bytes_) fail_execution("too many constants in other layouts");
+  constant_bytes_ -= size_bytes;
+  return graph.derive(dtype, shape, source, how, fill);
 }
 
 ValueId RegionBuilder::constant(const Shape& shape, std::span<const float> floats) {
-  AlignedBuffer buffer(floats.size_bytes());
-  std::copy(floats.begin(), floats.end(), buffer.as<float>());
-  return constant(shape, std::move(buffer));
+  const std::string content(reinterpret_cast<const char*>(floats.data()), floats.size_bytes());
+  return derive(DType::kFloat32, shape, nullptr, content,
+                [&](std::byte* data) { std::memcpy(data, floats.data(), floats.size_bytes()); });
+}
+
+const std::vector<int64_t>& RegionBuilder::outside_sizes(uint32_t value, const program::Tensor& tensor) const {
+  if (tensor.dynamism == program::Dynamism::kStatic || outside_sizes_ == nullptr) return tensor.sizes;
+  const auto known = outside_sizes_->find(value);
+  if (known == outside_sizes_->end()) fail_execution("value ", value, " has no known sizes");
+  return known->second;
+}
+
+std::vector<int64_t> RegionBuilder::sizes_of(uint32_t value) {
+  if (const auto known = raised_.find(value); known != raised_.end()) {
+    if (is_condition(value)) fail_execution("value ", value, " has no node");
+    const Shape shape = sizes(known->second);
+    return {shape.begin(), shape.end()};
+  }
+  const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
+  if (tensor == nullptr) fail_execution("value ", value, " is no tensor");
+  const std::vector<int64_t> known = outside_sizes(value, *tensor);
+  if (tensor->dynamism != program::Dynamism::kStatic && !contains(measured_, value)) measured_.push_back(value);
+  return known;
 }
 
 bool RegionBuilder::reads_input(uint32_t value) const {
@@ -227,6 +304,7 @@ void RegionBuilder::finish(const std::vector<uint32_t>& wanted) {
     const graph::Value& result = graph.values[id];
     if (result.is_external() || result.is_constant()) id = emit(Op::kCopy, {id});
     graph.values[id].is_output = true;
+    graph.values[id].dtype = tensor.dtype;
     outputs.push_back({value, id});
   }
   for (const auto* ports : {&inputs, &outputs}) {

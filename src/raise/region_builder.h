@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/plan.h"
 #include "program/program.h"
 
 namespace enr::raise {
@@ -20,14 +21,14 @@ namespace enr::raise {
 using Order = graph::Shape;
 
 // What a value's elements are. Conditions and zeros have no node: they only matter to the operator that knows a pattern
-// of them.
+// of them, and have the sizes of a value.
 enum class Meaning : uint8_t {
   kElements,         // those of the graph's value
   kIsMinusInfinity,  // of the graph's value, for each element
   kIsNotMinusInfinity,
   kAnyIsNot,  // of each line along `dim`
   kAllAre,
-  kZeros,
+  kZeros,  // as many as the graph's value has elements
 };
 
 struct Raised {
@@ -49,9 +50,16 @@ struct Port {
 
 class RegionBuilder {
  public:
-  // `constant_bytes`: how much may still be allocated for constants in other layouts.
-  RegionBuilder(const program::Method& method, uint64_t& constant_bytes)
-      : method_(method), constant_bytes_(constant_bytes) {}
+  // Of tensors whose sizes vary, by value.
+  using Sizes = std::map<uint32_t, std::vector<int64_t>>;
+
+  // `constant_bytes`: how much may still be allocated for constants in other layouts. `context`: keeps these for the
+  // graphs that share it; null where no other does. `sizes`: of tensors from outside; null where all are as declared.
+  RegionBuilder(const program::Method& method, uint64_t& constant_bytes, graph::PlanContext* context,
+                const Sizes* sizes = nullptr)
+      : method_(method), constant_bytes_(constant_bytes), outside_sizes_(sizes) {
+    if (context != nullptr) graph.derived = &context->own_weights;
+  }
 
   // The instruction translated next. What it adds is taken back by roll_back, if it turns out not to fit.
   void begin(uint32_t instruction);
@@ -59,25 +67,33 @@ class RegionBuilder {
 
   // --- for translations; what does not fit throws ---
 
-  // A tensor argument: computed in the region, a constant, or an input of the region. Only float32 of fixed sizes.
+  // A tensor argument: computed in the region, a constant, or an input of the region. Only float32 and halves.
   Raised read(uint32_t value);
+  // The same of integers that stand for reals.
+  Raised read_quantized(uint32_t value, const graph::Quantization& quantization);
   // A constant of another real dtype, as float32.
   Raised read_converted(uint32_t value);
   // A condition, or zeros; throws where the value is none.
   Raised read_condition(uint32_t value);
-  // The instruction's result; its sizes must be those the program declares.
+  // The instruction's result; its sizes must be those the program declares, or fit into them where they vary.
   void define(uint32_t value, const Raised& result);
+  // A result that lies in the memory of what it was made of, which keeps its value.
+  void define_view(uint32_t value, const Raised& result);
   void define_condition(uint32_t value, const Raised& condition, const graph::Shape& sizes);
 
   graph::Shape sizes(const Raised& raised) const;  // by dim
+  // Of any tensor, which need not be one that read() takes.
+  std::vector<int64_t> sizes_of(uint32_t value);
   int64_t numel(const Raised& raised) const { return graph.values[raised.id].shape.numel(); }
   bool is_constant(const Raised& raised) const { return graph.values[raised.id].is_constant(); }
   const float* constant_data(const Raised& raised) const;
 
   // Appends a node of one result.
   graph::ValueId emit(graph::Op op, std::vector<graph::ValueId> inputs, graph::Attributes attributes = {});
-  graph::ValueId constant(const graph::Shape& shape, AlignedBuffer floats);
   graph::ValueId constant(const graph::Shape& shape, std::span<const float> floats);
+  // As graph::Graph::derive.
+  graph::ValueId derive(DType dtype, const graph::Shape& shape, const void* source, const std::string& how,
+                        FunctionRef<void(std::byte*)> fill);
 
   // The value with its dims in this order in memory; where `order` has more dims, leading ones of size 1 are added.
   graph::ValueId arrange(const Raised& raised, const Order& order);
@@ -101,6 +117,8 @@ class RegionBuilder {
   // Makes those of `wanted` (defined values) that nothing has overwritten arguments of the graph, behind the inputs.
   void finish(const std::vector<uint32_t>& outputs);
   std::vector<Port> inputs, outputs;
+  // Tensors from outside, of sizes that vary, that only the sizes of are looked at.
+  const std::vector<uint32_t>& measured() const noexcept { return measured_; }
   graph::Graph graph;
 
  private:
@@ -111,11 +129,16 @@ class RegionBuilder {
   graph::ValueId transposed(graph::ValueId id, const graph::Shape& permutation);
   Order order_of(const std::vector<size_t>& nonunit, const graph::Shape& sizes) const;
 
+  const std::vector<int64_t>& outside_sizes(uint32_t value, const program::Tensor& tensor) const;
+  Raised read_tensor(uint32_t value, const graph::Quantization& quantization);
   void set(uint32_t value, std::optional<Raised> raised);
+  void check_result(uint32_t value, const Raised& result) const;
   void overwrite(uint32_t value, const Raised& result);
 
   const program::Method& method_;
   uint64_t& constant_bytes_;
+  const Sizes* outside_sizes_;
+  std::vector<uint32_t> measured_;
   uint32_t origin_ = 0;
   std::map<uint32_t, Raised> raised_;  // what is in the values' memory now
   std::vector<uint32_t> defined_;

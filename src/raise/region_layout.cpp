@@ -90,12 +90,14 @@ ValueId RegionBuilder::transposed(ValueId id, const Shape& permutation) {
     return known = emit(Op::kTranspose, {id}, graph::TransposeAttributes{permutation});
   }
   const graph::Value from = graph.values[id];
-  AlignedBuffer floats = AlignedBuffer::zeroed(static_cast<size_t>(from.shape.numel()) * sizeof(float));
   Shape to = permutation;
   for (size_t i = 0; i < to.rank(); ++i) to[i] = from.shape[static_cast<size_t>(permutation[i])];
-  kernels::permute(floats.data(), from.data, from.shape.dims(), permutation.dims(), sizeof(float));
-  release_pages(from.data, floats.size_bytes());  // what is packed later is this copy
-  return known = constant(to, std::move(floats));
+  const std::string how = concat("permuted ", from.shape.dims(), permutation.dims());
+  return known = derive(from.dtype, to, from.data, how, [&](std::byte* data) {
+           const size_t element = dtype_size(from.dtype);
+           kernels::permute(data, from.data, from.shape.dims(), permutation.dims(), element);
+           release_pages(from.data, static_cast<size_t>(to.numel()) * element);  // what is packed later is this copy
+         });
 }
 
 // A whole order from that of the dims that are not of size 1; those of size 1 go where the order looks familiar.

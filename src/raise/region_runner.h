@@ -2,6 +2,8 @@
 
 // Runs a region on the values of a method.
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,16 +11,16 @@
 #include "graph/compiled_graph.h"
 #include "ops/context.h"
 #include "ops/value.h"
-#include "raise/regions.h"
+#include "raise/variants.h"
 
 namespace enr::raise {
 
 class RegionRunner {
  public:
-  // `values` are the method's, where they stay.
+  // `values` are the method's, where they stay, as `region` does.
   RegionRunner(const program::Method& method, const Region& region, std::span<Value> values);
 
-  // False, with nothing done, where a tensor is not what the region was made for: its instructions then say what is
+  // False, with nothing done, where a tensor is not what the region can be made for: its instructions then say what is
   // wrong, or compute as well.
   bool run(OpContext& context, TraceSink* trace);
 
@@ -27,13 +29,20 @@ class RegionRunner {
     Value* value;
     const program::Tensor* declared;
   };
-  static bool fits(const Port& port, bool is_output);
+  bool find_key();
+  bool find_variant();
+  bool size_outputs(OpContext& context);
   void find_staged();
 
-  graph::GraphRunner runner_;
-  std::vector<Port> ports_;  // the graph's arguments
+  const Region& region_;
+  std::span<Value> values_;
+  std::vector<Port> ports_;     // the graph's arguments
+  std::vector<Port> measured_;  // tensors that only the sizes of matter
   size_t input_count_;
-  std::vector<graph::Shape> shapes_;    // of the inputs
+  Variants::Key key_, key_in_use_;
+  std::shared_ptr<const Variant> variant_;  // for key_in_use_
+  std::optional<graph::GraphRunner> runner_;
+  std::vector<graph::Shape> shapes_;    // of the inputs, in memory order
   std::vector<std::byte*> tensors_;     // where the arguments' memory is
   std::vector<std::byte*> staged_for_;  // tensors_ that staged_ was found for
   std::vector<bool> staged_;            // outputs that are computed elsewhere and then copied

@@ -13,6 +13,7 @@
 #include "raise/planned_memory.h"
 #include "raise/region_builder.h"
 #include "raise/translate.h"
+#include "raise/variants.h"
 
 namespace enr::raise {
 
@@ -30,11 +31,15 @@ class Search {
  public:
   Search(const program::Method& method, std::span<const Instruction> instructions, const PlannedMemory& memory,
          WeightCache& weights)
-      : method_(method), instructions_(instructions), weights_(weights), memory_(memory) {
+      : method_(method),
+        instructions_(instructions),
+        memory_(memory),
+        readers_(method.values.size()),
+        is_output_(method.values.size(), false),
+        source_(make_source(weights)),
+        integers_(method, source_->varies) {
     find_readers();
-    find_varying();
     find_views();
-    find_constant_bytes();
   }
 
   std::vector<Region> run() {
@@ -45,7 +50,12 @@ class Search {
     blocked_.resize(instructions_.size(), false);
     size_t attempts = 0;
     for (uint32_t i = 0; i < instructions_.size();) {
-      RegionBuilder builder(method_, constant_bytes_);
+      if (computes_number(instructions_[i].op)) {
+        compute_number(i++);
+        continue;
+      }
+      RegionBuilder builder(method_, constant_bytes_, source_->context.get());
+      integers_.begin_region();
       const uint32_t end = translate_from(i, builder);
       // A condition that others need has to be computed: its operator stays.
       if (const auto writer = find_needed_condition(i, end, builder); writer && attempts++ < kMaxAttempts) {
@@ -54,8 +64,9 @@ class Search {
       }
       attempts = 0;
       // One operator alone gains nothing.
-      if (end >= i + 2) {
-        if (auto region = compile(i, end, builder)) regions.push_back(std::move(*region));
+      const auto is_number = [](const Instruction& instruction) { return computes_number(instruction.op); };
+      if (end - i >= 2 + std::count_if(&instructions_[i], &instructions_[i] + (end - i), is_number)) {
+        if (auto region = make_region(i, end, builder)) regions.push_back(std::move(*region));
       }
       i = std::max(end, i + 1);
     }
@@ -64,8 +75,6 @@ class Search {
 
  private:
   void find_readers() {
-    readers_.resize(method_.values.size());
-    is_output_.resize(method_.values.size(), false);
     for (uint32_t i = 0; i < instructions_.size(); ++i) {
       for (const uint32_t arg : instructions_[i].args) {
         program::for_each_item(method_, arg, [&](uint32_t value) {
@@ -79,15 +88,13 @@ class Search {
     }
   }
 
-  void find_varying() {
-    varies_.resize(method_.values.size(), false);
-    for (const uint32_t input : method_.inputs) varies_[input] = true;
+  std::shared_ptr<const Source> make_source(WeightCache& weights) {
+    auto source = std::make_shared<Source>(Source{method_, weights, {}, 0, nullptr});
+    source->varies.resize(method_.values.size(), false);
+    for (const uint32_t input : method_.inputs) source->varies[input] = true;
     for (const Instruction& instruction : instructions_) {
-      for (const uint32_t arg : instruction.written) varies_[arg] = true;
+      for (const uint32_t arg : instruction.written) source->varies[arg] = true;
     }
-  }
-
-  void find_constant_bytes() {
     std::map<const void*, uint64_t> constants;
     for (const program::Value& value : method_.values) {
       const auto* tensor = std::get_if<program::Tensor>(&value);
@@ -97,21 +104,38 @@ class Search {
     }
     constant_bytes_ = uint64_t{1} << 20;
     for (const auto& [data, size_bytes] : constants) constant_bytes_ += size_bytes * kCopiesOfConstants;
+    source->constant_bytes = constant_bytes_;
+    const bool has_sizes_that_vary = std::any_of(method_.values.begin(), method_.values.end(), [](const auto& value) {
+      const auto* tensor = std::get_if<program::Tensor>(&value);
+      return tensor != nullptr && tensor->dynamism != program::Dynamism::kStatic;
+    });
+    if (has_sizes_that_vary) source->context = std::make_shared<graph::PlanContext>(weights);
+    return source;
+  }
+
+  // Outside of regions, for what is computed from it inside.
+  void compute_number(uint32_t i) {
+    RegionBuilder outside(method_, constant_bytes_, nullptr);
+    try {
+      translate(outside, method_, integers_, instructions_[i]);
+    } catch (const Error&) {
+      // What needs it stays an operator.
+    }
   }
 
   // Appends instructions while they translate; gives the first that does not.
-  uint32_t translate_from(uint32_t begin, RegionBuilder& builder) const {
+  uint32_t translate_from(uint32_t begin, RegionBuilder& builder) {
     uint32_t i = begin;
     const size_t limit = std::min<size_t>(instructions_.size(), size_t{begin} + kMaxRegionLength);
     for (; i < limit; ++i) {
       const Instruction& instruction = instructions_[i];
-      const Translation translation = find_translation(instruction.op);
-      if (translation == nullptr || instruction.writes_state || blocked_[i] || (instruction.is_target && i != begin)) {
+      if (find_translation(instruction.op) == nullptr || instruction.stays || instruction.writes_state || blocked_[i] ||
+          (instruction.is_target && i != begin)) {
         break;
       }
       builder.begin(i);
       try {
-        translation(builder, Call(method_, varies_, instruction.op, instruction.args));
+        translate(builder, method_, integers_, instruction);
       } catch (const Error&) {
         builder.roll_back();
         break;
@@ -126,6 +150,7 @@ class Search {
 
   // Second results (indices, statistics) are not computed: nobody may ask for them.
   bool defines_what_is_read(uint32_t index, const RegionBuilder& builder) const {
+    if (computes_number(instructions_[index].op)) return true;
     const auto defined = builder.newly_defined();
     bool fits = true;
     for (const uint32_t arg : instructions_[index].written) {
@@ -186,20 +211,27 @@ class Search {
     return std::nullopt;
   }
 
-  std::optional<Region> compile(uint32_t begin, uint32_t end, RegionBuilder& builder) const {
+  std::optional<Region> make_region(uint32_t begin, uint32_t end, RegionBuilder& builder) {
     std::vector<uint32_t> outputs = builder.defined();
     std::sort(outputs.begin(), outputs.end());
     outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
     // A value that is read before it is written belongs to a loop.
     std::erase_if(outputs,
                   [&](uint32_t value) { return !is_used_outside(value, begin, end) && !builder.reads_input(value); });
-    Region region{begin, end, {}, {}, nullptr};
+    Region region{begin,
+                  end,
+                  {},
+                  std::move(outputs),
+                  builder.measured(),
+                  integers_.asked(),
+                  integers_.computed(),
+                  std::make_shared<Variants>(source_, instructions_.subspan(begin, end - begin))};
     try {
-      builder.finish(outputs);
+      Variant variant = compile(*source_, region, builder, integers_);
       for (const Port& port : builder.inputs) region.inputs.push_back(port.value);
+      region.outputs.clear();
       for (const Port& port : builder.outputs) region.outputs.push_back(port.value);
-      region.graph = std::make_shared<const graph::CompiledGraph>(std::move(builder.graph), weights_,
-                                                                  graph::CompiledGraph::Shapes::kStay);
+      region.variants->add(declared_key(region), std::move(variant));
     } catch (const Error&) {
       return std::nullopt;  // the operators themselves will say what is wrong
     } catch (const std::bad_alloc&) {
@@ -208,17 +240,30 @@ class Search {
     return region;
   }
 
+  Variants::Key declared_key(const Region& region) {
+    Variants::Key key;
+    for (const auto* values : {&region.inputs, &region.measured}) {
+      for (const uint32_t value : *values) {
+        const auto& tensor = std::get<program::Tensor>(method_.values[value]);
+        if (tensor.dynamism != program::Dynamism::kStatic)
+          key.insert(key.end(), tensor.sizes.begin(), tensor.sizes.end());
+      }
+    }
+    for (const uint32_t value : region.integers) key.push_back(integers_.at(value));
+    return key;
+  }
+
   const program::Method& method_;
   std::span<const Instruction> instructions_;
-  WeightCache& weights_;
   const PlannedMemory& memory_;
   std::vector<std::vector<uint32_t>> readers_;  // for each value the instructions that have it as an argument
   std::vector<bool> is_output_;                 // of the method
-  std::vector<bool> varies_;
-  std::vector<bool> blocked_;  // instructions that stay
+  std::vector<bool> blocked_;                   // instructions that stay
   std::vector<uint32_t> views_;
   size_t reads_ = 0;
   uint64_t constant_bytes_ = 0;
+  std::shared_ptr<const Source> source_;
+  Integers integers_;
 };
 
 }  // namespace

@@ -21,14 +21,20 @@ struct Instruction {
   std::span<const uint32_t> args;
   std::vector<uint32_t> read, written;  // arguments among them that it may read, and write
   bool writes_state = false;
+  bool stays = false;      // an operator that is not to be raised
   bool is_target = false;  // of a jump
   bool is_branch = false;  // a jump, or a move between values
 };
 
+class Variants;
+
 struct Region {
   uint32_t begin = 0, end = 0;            // instructions
   std::vector<uint32_t> inputs, outputs;  // values; the graph's arguments, in order
-  std::shared_ptr<const graph::CompiledGraph> graph;
+  // What else the graph depends on where sizes vary: tensors that are only measured, and integers. Then integers that
+  // the region computes for others.
+  std::vector<uint32_t> measured, integers, computed;
+  std::shared_ptr<Variants> variants;
 };
 
 struct PlannedMemory;

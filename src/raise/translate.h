@@ -7,6 +7,7 @@
 
 #include "raise/call.h"
 #include "raise/region_builder.h"
+#include "raise/regions.h"
 
 namespace enr::raise {
 
@@ -15,6 +16,13 @@ using Translation = void (*)(RegionBuilder& region, const Call& call);
 // Null where the operator has none.
 Translation find_translation(std::string_view name) noexcept;
 
+// Throws where the instruction has none, or does not fit.
+void translate(RegionBuilder& region, const program::Method& method, Integers& integers,
+               const Instruction& instruction);
+
+// Whether the instruction computes a number: a region gains nothing from those alone.
+bool computes_number(std::string_view name) noexcept;
+
 // One for each file of translate/: null where the name is of another family.
 Translation find_elementwise(std::string_view name) noexcept;
 Translation find_convolution(std::string_view name) noexcept;
@@ -22,6 +30,8 @@ Translation find_masked_softmax(std::string_view name) noexcept;
 Translation find_matmul(std::string_view name) noexcept;
 Translation find_movement(std::string_view name) noexcept;
 Translation find_norm(std::string_view name) noexcept;
+Translation find_numbers(std::string_view name) noexcept;
+Translation find_quantized(std::string_view name) noexcept;
 Translation find_spatial(std::string_view name) noexcept;
 
 struct NamedTranslation {

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/mapped_pages.h"
 #include "graph/passes.h"
 
@@ -86,32 +87,37 @@ class ChannelFolding {
         host.op == Op::kDepthwise || (host.op == Op::kFullyConnected && host.as<MatmulAttributes>().transposed);
     const auto count = static_cast<size_t>(filter.shape.numel());
     const size_t inner = innermost ? 1 : count / std::max<size_t>(channels, 1);
-    AlignedBuffer scaled = AlignedBuffer::zeroed(count * sizeof(float));
-    auto* to = scaled.as<float>();
-    for (size_t i = 0; i < count;) {
-      for (size_t c = 0; c < channels; ++c) {
-        for (const size_t end = i + inner; i < end; ++i) to[i] = from[i] * factors[c];
+    const auto fill = [&](std::byte* data) {
+      auto* to = reinterpret_cast<float*>(data);
+      for (size_t i = 0; i < count;) {
+        for (size_t c = 0; c < channels; ++c) {
+          for (const size_t end = i + inner; i < end; ++i) to[i] = from[i] * factors[c];
+        }
       }
-    }
-    release_pages(from, count * sizeof(float));  // what is packed later is this copy
-    replace(host.inputs[1], graph.add_floats(filter.shape, std::move(scaled)));
+      release_pages(from, count * sizeof(float));  // what is packed later is this copy
+    };
+    const std::string how = concat("scaled by ", static_cast<const void*>(factors), " each ", inner);
+    replace(host.inputs[1], graph.derive(DType::kFloat32, filter.shape, from, how, fill));
     if (host.inputs.size() > 2 && host.inputs[2] != kNoValue) {
       const float* bias = floats_of(graph.values[host.inputs[2]]);
-      replace_bias(host, channels, [&](size_t c) { return bias[c] * factors[c]; });
+      replace_bias(host, channels, bias, how, [&](size_t c) { return bias[c] * factors[c]; });
     }
   }
 
   void shift(Node& host, const float* addends, size_t channels) {
     if (host.inputs.size() < 3) host.inputs.push_back(kNoValue);
     const float* bias = host.inputs[2] != kNoValue ? floats_of(graph.values[host.inputs[2]]) : nullptr;
-    replace_bias(host, channels, [&](size_t c) { return bias != nullptr ? addends[c] + bias[c] : addends[c]; });
+    const std::string how = concat("shifted by ", static_cast<const void*>(addends), " all ", channels);
+    replace_bias(host, channels, bias, how,
+                 [&](size_t c) { return bias != nullptr ? addends[c] + bias[c] : addends[c]; });
   }
 
   template <class BiasOf>
-  void replace_bias(Node& host, size_t channels, const BiasOf& bias_of) {
-    AlignedBuffer bias(channels * sizeof(float));
-    for (size_t c = 0; c < channels; ++c) bias.as<float>()[c] = bias_of(c);
-    replace(host.inputs[2], graph.add_floats({static_cast<int64_t>(channels)}, std::move(bias)));
+  void replace_bias(Node& host, size_t channels, const float* from, const std::string& how, const BiasOf& bias_of) {
+    const Shape shape{static_cast<int64_t>(channels)};
+    replace(host.inputs[2], graph.derive(DType::kFloat32, shape, from, how, [&](std::byte* data) {
+      for (size_t c = 0; c < channels; ++c) reinterpret_cast<float*>(data)[c] = bias_of(c);
+    }));
   }
 
   // What only this node read, and what a pass made, takes no memory any more.

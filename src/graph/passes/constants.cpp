@@ -1,6 +1,8 @@
 #include <span>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "graph/passes.h"
 
 namespace enr::graph {
@@ -26,6 +28,12 @@ void dequantize(const Value& value, std::span<float> floats) {
   }
 }
 
+std::string key(const Value& value) {
+  const Quantization& q = value.quantization;
+  return concat("dequantized ", value.shape.dims(), ' ', q.scale, ' ', q.zero_point, ' ',
+                static_cast<const void*>(q.scales != nullptr ? q.scales->data() : nullptr), ' ', +q.channel_dim);
+}
+
 }  // namespace
 
 void dequantize_constants(Graph& graph) {
@@ -37,12 +45,12 @@ void dequantize_constants(Graph& graph) {
       if (floats_of[id] == kNoValue) {
         const Value value = graph.values[id];
         const auto count = static_cast<size_t>(value.shape.numel());
-        AlignedBuffer buffer = AlignedBuffer::zeroed(count * sizeof(float));
-        const std::span<float> floats(buffer.as<float>(), count);
-        if (value.dtype == DType::kInt8) dequantize<int8_t>(value, floats);
-        if (value.dtype == DType::kUInt8) dequantize<uint8_t>(value, floats);
-        if (value.dtype == DType::kInt32) dequantize<int32_t>(value, floats);
-        floats_of[id] = graph.add_floats(value.shape, std::move(buffer));
+        floats_of[id] = graph.derive(DType::kFloat32, value.shape, value.data, key(value), [&](std::byte* data) {
+          const std::span<float> floats(reinterpret_cast<float*>(data), count);
+          if (value.dtype == DType::kInt8) dequantize<int8_t>(value, floats);
+          if (value.dtype == DType::kUInt8) dequantize<uint8_t>(value, floats);
+          if (value.dtype == DType::kInt32) dequantize<int32_t>(value, floats);
+        });
       }
       id = floats_of[id];
     }

@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <memory>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "graph/passes.h"
 #include "kernels/convert/convert.h"
 
@@ -14,7 +15,7 @@ class Widening {
   explicit Widening(Graph& g) : graph(g), replacement(g.values.size(), kNoValue) {}
 
   void run() {
-    find_packed_filters();
+    find_kept_constants();
     const size_t count = graph.values.size();
     for (ValueId id = 0; id < count; ++id) {
       if (is_half_kind(graph.values[id].dtype)) widen(id);
@@ -34,19 +35,15 @@ class Widening {
   }
 
  private:
-  // Filters of fully connected nodes are widened while they are packed.
-  void find_packed_filters() {
-    is_packed.resize(graph.values.size(), false);
-    std::vector<bool> is_other(graph.values.size(), false);
+  // Constants stay as they are where nothing reads them or only the packing of fully connected nodes, which widens.
+  void find_kept_constants() {
+    is_kept.resize(graph.values.size(), true);
     for (const Node& node : graph.nodes) {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (node.inputs[i] == kNoValue) continue;
-        (node.op == Op::kFullyConnected && i == 1 ? is_packed : is_other)[node.inputs[i]] = true;
+        if (node.inputs[i] != kNoValue && (node.op != Op::kFullyConnected || i != 1)) is_kept[node.inputs[i]] = false;
       }
     }
-    for (ValueId id = 0; id < graph.values.size(); ++id) {
-      is_packed[id] = is_packed[id] && !is_other[id] && graph.values[id].is_constant();
-    }
+    for (ValueId id = 0; id < graph.values.size(); ++id) is_kept[id] = is_kept[id] && graph.values[id].is_constant();
   }
 
   void redirect(ValueId& id) const {
@@ -54,8 +51,8 @@ class Widening {
   }
 
   void widen(ValueId id) {
-    if (is_packed[id]) return;
-    if (graph.values[id].is_constant()) return widen_constant(graph.values[id]);
+    if (is_kept[id]) return;
+    if (graph.values[id].is_constant()) return widen_constant(id);
     if (!graph.values[id].is_external()) {
       graph.values[id].dtype = DType::kFloat32;
       return;
@@ -71,18 +68,20 @@ class Widening {
     (is_input ? before : after).push_back(std::move(convert));
   }
 
-  static void widen_constant(Value& value) {
+  void widen_constant(ValueId id) {
+    const Value& value = graph.values[id];
     const auto count = static_cast<size_t>(value.shape.numel());
-    auto floats = std::make_shared<AlignedBuffer>(AlignedBuffer::zeroed(count * sizeof(float)));
-    kernels::convert(value.dtype, value.data, DType::kFloat32, floats->data(), count);
-    value.data = floats->data();
-    value.owner = std::move(floats);
-    value.dtype = DType::kFloat32;
+    const std::string how = concat("widened ", static_cast<int>(value.dtype), ' ', value.shape.dims());
+    const DType dtype = value.dtype;
+    const std::byte* data = value.data;
+    replacement[id] = graph.derive(DType::kFloat32, value.shape, data, how, [&](std::byte* floats) {
+      kernels::convert(dtype, data, DType::kFloat32, floats, count);
+    });
   }
 
   Graph& graph;
   std::vector<ValueId> replacement;
-  std::vector<bool> is_packed;
+  std::vector<bool> is_kept;
   std::vector<Node> before, after;
 };
 

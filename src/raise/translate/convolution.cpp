@@ -102,7 +102,8 @@ void batch_norm(RegionBuilder& region, const Call& call) {
   const auto channels = static_cast<size_t>(region.sizes(input)[1]);
   const auto vector = [&](size_t argument) -> const float* {
     if (call.is_none(argument)) return nullptr;
-    const Raised value = region.read(call.value(argument));
+    const Raised value = call.tensor(argument).dtype == DType::kFloat32 ? region.read(call.value(argument))
+                                                                        : region.read_converted(call.value(argument));
     if (value.order.rank() != 1 || static_cast<size_t>(region.numel(value)) != channels) fail_execution("parameters");
     return region.constant_data(value);
   };

@@ -53,11 +53,9 @@ void any(RegionBuilder& region, const Call& call) {
 }
 
 void full_like(RegionBuilder& region, const Call& call) {
-  const Shape sizes(call.tensor(0).sizes);
+  const Raised self = region.read(call.value(0));
   if (call.number(1) != 0) fail_execution("not zero");
-  Raised zeros;
-  zeros.meaning = Meaning::kZeros;
-  region.define_condition(call.value(3), zeros, sizes);
+  region.define_condition(call.value(3), with_meaning(self, Meaning::kZeros), region.sizes(self));
 }
 
 void where(RegionBuilder& region, const Call& call) {
@@ -69,7 +67,7 @@ void where(RegionBuilder& region, const Call& call) {
                                    [&](const graph::Node& node) { return node.outputs[0] == softmax.id; });
   if (writer == nodes.rend() || writer->op != Op::kSoftmax || writer->as<graph::SoftmaxAttributes>().logarithm ||
       softmax.order.back() != static_cast<int64_t>(condition.dim) || condition.order.rank() != softmax.order.rank() ||
-      call.tensor(1).sizes != call.tensor(2).sizes) {
+      !(region.sizes(zeros) == region.sizes(softmax))) {
     fail_execution("not a softmax of the scores");
   }
   const Raised scores{condition.id, condition.order};

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "program/overlap.h"
 #include "raise/translate.h"
 
 namespace enr::raise {
@@ -14,13 +15,6 @@ using graph::Op;
 using graph::Shape;
 using graph::ValueId;
 
-// The sizes the program gives the result; define() compares them with those that come out.
-Shape declared(const Call& call, size_t out) {
-  const std::vector<int64_t>& sizes = call.tensor(out).sizes;
-  if (sizes.size() > graph::kMaxRank) fail_execution("rank");
-  return Shape(sizes);
-}
-
 void copy(RegionBuilder& region, const Call& call, size_t out) {
   region.define(call.value(out), region.read(call.value(0)));
 }
@@ -30,22 +24,37 @@ void clone(RegionBuilder& region, const Call& call) { copy(region, call, 2); }
 
 // Scalars of a model are often integer constants that every call converts.
 void to_copy(RegionBuilder& region, const Call& call) {
-  if (call.tensor(0).dtype == DType::kFloat32) return copy(region, call, 3);
+  const DType dtype = call.tensor(0).dtype;
+  if (dtype == DType::kFloat32 || is_half_kind(dtype)) return copy(region, call, 3);
   region.define(call.value(3), region.read_converted(call.value(0)));
 }
 
-void view(RegionBuilder& region, const Call& call) {
+Raised viewed(RegionBuilder& region, const Call& call) {
   const Raised self = region.read(call.value(0));
-  Shape to = declared(call, 2);
   const std::vector<int64_t> asked = call.integers(1);
-  if (asked.size() != to.rank()) fail_execution("size");
-  size_t inferred = 0;
-  for (size_t d = 0; d < asked.size(); ++d) {
-    if (asked[d] == -1) ++inferred;
-    if (asked[d] != -1 && asked[d] != to[d]) fail_execution("size");
+  if (asked.size() > graph::kMaxRank) fail_execution("rank");
+  Shape to(asked);
+  const auto missing = std::find(asked.begin(), asked.end(), -1);
+  if (missing != asked.end()) {
+    int64_t& inferred = to[static_cast<size_t>(missing - asked.begin())];
+    inferred = 1;
+    const int64_t rest = to.numel();
+    if (rest > 0) inferred = region.numel(self) / rest;
   }
-  if (inferred > 1) fail_execution("size");
-  region.define(call.value(2), region.view(self, to));
+  if (std::any_of(to.begin(), to.end(), [](int64_t size) { return size < 1; })) fail_execution("size");
+  return region.view(self, to);
+}
+
+void view(RegionBuilder& region, const Call& call) { region.define(call.value(2), viewed(region, call)); }
+
+// As exporters write them, at the place of what they view.
+void view_in_place(RegionBuilder& region, const Call& call) {
+  const program::Tensor &base = call.tensor(0), &out = call.tensor(2);
+  if (!program::is_placed(base) || !program::is_placed(out) || base.placement.arena != out.placement.arena ||
+      base.placement.offset != out.placement.offset || base.dtype != out.dtype) {
+    fail_execution("a view of other memory");
+  }
+  region.define_view(call.value(2), viewed(region, call));
 }
 
 void unsqueeze(RegionBuilder& region, const Call& call) {
@@ -70,18 +79,31 @@ void squeeze(RegionBuilder& region, const Call& call) {
   region.define(call.value(2), region.view(self, to));
 }
 
-// Only where nothing is repeated.
+constexpr int64_t kMaxRepeats = 1 << 16;  // they take memory
+
+// What is repeated is multiplied by ones, which is exact.
 void expand(RegionBuilder& region, const Call& call) {
   const Raised self = region.read(call.value(0));
-  const Shape from = region.sizes(self), to = declared(call, 3);
+  const Shape from = region.sizes(self);
   const std::vector<int64_t> asked = call.integers(1);
-  if (asked.size() != to.rank() || from.rank() > to.rank()) fail_execution("size");
-  const size_t added = to.rank() - from.rank();
-  for (size_t d = 0; d < to.rank(); ++d) {
-    const int64_t size = d < added ? 1 : from[d - added];
-    if (to[d] != size || (asked[d] != size && (asked[d] != -1 || d < added))) fail_execution("repeats elements");
+  if (asked.size() > graph::kMaxRank || from.rank() > asked.size()) fail_execution("size");
+  const size_t added = asked.size() - from.rank();
+  Shape whole(asked), times(asked);
+  for (size_t d = 0; d < asked.size(); ++d) {
+    whole[d] = d < added ? 1 : from[d - added];
+    const bool repeats = asked[d] != whole[d] && (asked[d] != -1 || d < added);
+    if (repeats && (whole[d] != 1 || asked[d] < 1)) fail_execution("size");
+    times[d] = repeats ? asked[d] : 1;
   }
-  region.define(call.value(3), region.view(self, to));
+  const Raised seen = region.view(self, whole);
+  if (times.numel() == 1) return region.define(call.value(3), seen);
+  if (times.numel() > kMaxRepeats) fail_execution("many repeats");
+  Shape shape = seen.order;
+  for (size_t i = 0; i < shape.rank(); ++i) shape[i] = times[static_cast<size_t>(seen.order[i])];
+  const std::vector<float> ones(static_cast<size_t>(times.numel()), 1.0f);
+  const graph::BinaryAttributes product{kernels::Binary::kMul};
+  region.define(call.value(3),
+                {region.emit(Op::kBinary, {seen.id, region.constant(shape, ones)}, product), seen.order});
 }
 
 void permute(RegionBuilder& region, const Call& call) {
@@ -177,7 +199,8 @@ void split_evenly(RegionBuilder& region, const Call& call) {
   const int64_t size = call.integer(1);
   if (size <= 0) fail_execution("split size");
   std::vector<int64_t> parts;
-  for (int64_t left = call.tensor(0).sizes[dim]; left > 0; left -= size) parts.push_back(std::min(left, size));
+  for (int64_t left = region.sizes(region.read(call.value(0)))[dim]; left > 0; left -= size)
+    parts.push_back(std::min(left, size));
   split(region, call, dim, parts);
 }
 
@@ -228,6 +251,7 @@ constexpr NamedTranslation kRows[] = {
     {"dim_order_ops::_to_dim_order_copy.out", to_copy},
     {"aten::_to_copy.out", to_copy},
     {"aten::view_copy.out", view},
+    {"executorch_prim::et_view.default", view_in_place},
     {"aten::_unsafe_view.out", view},
     {"aten::unsqueeze_copy.out", unsqueeze},
     {"aten::squeeze_copy.dims_out", squeeze},

@@ -1,13 +1,22 @@
 #include "raise/translate.h"
 
+#include "base/error.h"
+
 namespace enr::raise {
 
 Translation find_translation(std::string_view name) noexcept {
-  for (const auto find :
-       {find_elementwise, find_convolution, find_masked_softmax, find_matmul, find_movement, find_norm, find_spatial}) {
+  for (const auto find : {find_elementwise, find_convolution, find_masked_softmax, find_matmul, find_movement,
+                          find_norm, find_numbers, find_quantized, find_spatial}) {
     if (const Translation translation = find(name)) return translation;
   }
   return nullptr;
+}
+
+void translate(RegionBuilder& region, const program::Method& method, Integers& integers,
+               const Instruction& instruction) {
+  const Translation translation = find_translation(instruction.op);
+  if (translation == nullptr) fail_execution(instruction.op, ": has no translation");
+  translation(region, Call(method, integers, instruction.op, instruction.args));
 }
 
 }  // namespace enr::raise

@@ -1,0 +1,134 @@
+// What programs quantised before export do around their float operators: weights are dequantised once, activations as
+// the program says.
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/mapped_pages.h"
+#include "raise/translate.h"
+
+namespace enr::raise {
+
+namespace {
+
+using graph::Quantization;
+using graph::ValueId;
+
+// Scale and zero point at arguments 1 and 2, of all values of the dtype.
+Quantization parameters(const Call& call, DType dtype) {
+  const bool is_signed = dtype == DType::kInt8;
+  Quantization q;
+  q.kind = Quantization::Kind::kPerTensor;
+  q.scale = static_cast<float>(call.number(1));
+  const int64_t zero_point = call.integer(2), lowest = is_signed ? -128 : 0;
+  if ((!is_signed && dtype != DType::kUInt8) || !std::isfinite(q.scale) || q.scale <= 0 || zero_point < lowest ||
+      zero_point > lowest + 255) {
+    fail_execution("parameters");
+  }
+  q.zero_point = static_cast<int32_t>(zero_point);
+  return q;
+}
+
+void quantize(RegionBuilder& region, const Call& call) {
+  const Raised self = region.read(call.value(0));
+  const DType dtype = call.tensor(6).dtype;
+  const Quantization q = parameters(call, dtype);
+  const int64_t lowest = dtype == DType::kInt8 ? -128 : 0;
+  if (call.integer(3) != lowest || call.integer(4) != lowest + 255) fail_execution("limits");
+  const ValueId out = region.emit(graph::Op::kConvert, {self.id});
+  region.graph.values[out].dtype = dtype;
+  region.graph.values[out].quantization = q;
+  region.define(call.value(6), {out, self.order});
+}
+
+// (integer - zero point) * scale of a constant, in ATen's order of elements; `inner` elements have one scale.
+template <class T>
+void dequantize(const program::Tensor& tensor, std::span<const float> scales, std::span<const int64_t> zero_points,
+                size_t inner, std::byte* out) {
+  const auto* integers = reinterpret_cast<const T*>(tensor.bytes.data());
+  auto* floats = reinterpret_cast<float*>(out);
+  const size_t count = tensor.size_bytes / sizeof(T);
+  for (size_t i = 0; i < count;) {
+    for (size_t c = 0; c < scales.size() && i < count; ++c) {
+      const int64_t zero = zero_points.empty() ? 0 : zero_points[c];
+      for (const size_t end = i + inner; i < end; ++i)
+        floats[i] = static_cast<float>(int64_t{integers[i]} - zero) * scales[c];
+    }
+  }
+}
+
+Raised dequantized(RegionBuilder& region, const program::Tensor& tensor, std::span<const float> scales,
+                   std::span<const int64_t> zero_points, size_t inner) {
+  std::string how = concat("dequantized each ", inner);
+  how.append(reinterpret_cast<const char*>(scales.data()), scales.size_bytes());
+  how.append(reinterpret_cast<const char*>(zero_points.data()), zero_points.size_bytes());
+  const graph::Shape sizes(tensor.sizes);
+  const auto fill = [&](std::byte* out) {
+    if (tensor.dtype == DType::kInt8) {
+      dequantize<int8_t>(tensor, scales, zero_points, inner, out);
+    } else {
+      dequantize<uint8_t>(tensor, scales, zero_points, inner, out);
+    }
+    release_pages(tensor.bytes.data(), tensor.size_bytes);
+  };
+  return {region.derive(DType::kFloat32, sizes, tensor.bytes.data(), how, fill), row_major(sizes.rank())};
+}
+
+bool is_quantized_constant(const program::Tensor& tensor) {
+  return tensor.storage == program::Storage::kConstant && tensor.size_bytes != 0 &&
+         (tensor.dtype == DType::kInt8 || tensor.dtype == DType::kUInt8) && tensor.sizes.size() <= graph::kMaxRank &&
+         std::is_sorted(tensor.dim_order.begin(), tensor.dim_order.end());
+}
+
+void dequantize_per_tensor(RegionBuilder& region, const Call& call) {
+  const program::Tensor& tensor = call.tensor(0);
+  const Quantization q = parameters(call, tensor.dtype);
+  if (is_quantized_constant(tensor)) {
+    const int64_t zero_point = q.zero_point;
+    return region.define(call.value(7), dequantized(region, tensor, std::span(&q.scale, 1), std::span(&zero_point, 1),
+                                                    tensor.size_bytes));
+  }
+  const Raised self = region.read_quantized(call.value(0), q);
+  region.define(call.value(7), {region.emit(graph::Op::kConvert, {self.id}), self.order});
+}
+
+template <class T>
+std::span<const T> constant_vector(const program::Tensor& tensor, DType dtype, int64_t count) {
+  if (tensor.storage != program::Storage::kConstant || tensor.dtype != dtype || tensor.sizes.size() != 1 ||
+      tensor.sizes[0] != count) {
+    fail_execution("parameters");
+  }
+  return {reinterpret_cast<const T*>(tensor.bytes.data()), static_cast<size_t>(count)};
+}
+
+void dequantize_per_channel(RegionBuilder& region, const Call& call) {
+  const program::Tensor& tensor = call.tensor(0);
+  if (!is_quantized_constant(tensor)) fail_execution("not a constant");
+  const graph::Shape sizes(tensor.sizes);
+  const size_t axis = call.dim(3, sizes.rank());
+  std::vector<float> scales;
+  if (call.tensor(1).dtype == DType::kFloat64) {
+    for (const double scale : constant_vector<double>(call.tensor(1), DType::kFloat64, sizes[axis]))
+      scales.push_back(static_cast<float>(scale));
+  } else {
+    const auto floats = constant_vector<float>(call.tensor(1), DType::kFloat32, sizes[axis]);
+    scales.assign(floats.begin(), floats.end());
+  }
+  std::span<const int64_t> zero_points;
+  if (!call.is_none(2)) zero_points = constant_vector<int64_t>(call.tensor(2), DType::kInt64, sizes[axis]);
+  const auto inner = static_cast<size_t>(sizes.product(axis + 1, sizes.rank()));
+  region.define(call.value(8), dequantized(region, tensor, scales, zero_points, inner));
+}
+
+constexpr NamedTranslation kRows[] = {
+    {"quantized_decomposed::quantize_per_tensor.out", quantize},
+    {"quantized_decomposed::dequantize_per_tensor.out", dequantize_per_tensor},
+    {"quantized_decomposed::dequantize_per_channel.out", dequantize_per_channel},
+};
+
+}  // namespace
+
+Translation find_quantized(std::string_view name) noexcept { return find_in(kRows, name); }
+
+}  // namespace enr::raise
