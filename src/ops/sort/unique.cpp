@@ -102,7 +102,7 @@ void write_numbers(OpContext& context, const std::vector<int64_t>& numbers, Size
   to.commit();
 }
 
-// Where the distinct items go and what else is asked for.
+// Where the distinct items go and what else is asked for; of slices, eager gives all three in any case.
 struct UniqueOut {
   Tensor& values;
   Tensor* inverse;
@@ -144,11 +144,11 @@ void unique(OpContext& context, const Tensor& self, std::optional<int64_t> dim, 
   }
   context.resize(out.values, shape, "out0");
   if (out.inverse != nullptr) {
-    write_numbers(context, groups.inverse, dim ? Sizes(&count, 1) : self.sizes(), out.return_inverse, "out1",
+    write_numbers(context, groups.inverse, dim ? Sizes(&count, 1) : self.sizes(), dim || out.return_inverse, "out1",
                   *out.inverse);
   }
   if (out.counts != nullptr) {
-    write_numbers(context, groups.counts, Sizes(&distinct, 1), out.return_counts, "out2", *out.counts);
+    write_numbers(context, groups.counts, Sizes(&distinct, 1), dim || out.return_counts, "out2", *out.counts);
   }
   RowMajorOut to(context, out.values);
   const size_t row_bytes = static_cast<size_t>(inner) * dtype_size(self.dtype);
