@@ -88,6 +88,22 @@ PyArray_Descr* extension_descr(DType dtype) {
   return descr;
 }
 
+// Input 0 in the place of the sequence of inputs, or what names inputs: both could be iterated over.
+bool refuse_other_than_sequence(PyObject* inputs, const executor::MethodSpec& spec) {
+  if (PyDict_Check(inputs) != 0 || PyUnicode_Check(inputs) != 0) {
+    PyErr_Format(PyExc_TypeError, "inputs: expected a sequence of arrays, got %s",
+                 PyDict_Check(inputs) != 0 ? "dict" : "str");
+    return true;
+  }
+  if (!PyArray_Check(inputs) || spec.inputs.empty() || spec.inputs[0].kind != executor::ValueKind::kTensor)
+    return false;
+  const int rank = PyArray_NDIM(reinterpret_cast<PyArrayObject*>(inputs));
+  if (static_cast<size_t>(rank) != spec.inputs[0].sizes.size()) return false;
+  PyErr_Format(PyExc_TypeError, "inputs: expected a sequence of arrays, got one array of rank %d, which input 0 has",
+               rank);
+  return true;
+}
+
 }  // namespace
 
 Inputs::~Inputs() {
@@ -95,6 +111,7 @@ Inputs::~Inputs() {
 }
 
 bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
+  if (refuse_other_than_sequence(sequence, spec)) return false;
   PyObject* fast = PySequence_Fast(sequence, "inputs: expected a sequence of arrays");
   if (fast == nullptr) return false;
   owned_.push_back(fast);

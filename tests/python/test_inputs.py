@@ -155,9 +155,17 @@ def test_the_number_of_inputs_is_checked(load):
     for inputs in ([], [np.zeros(3, np.float32)] * 2):
         with pytest.raises(ExecutionError, match=f"forward: expected 1 inputs, got {len(inputs)}"):
             method(inputs)
-    for inputs in (3, None):
+    for inputs in (3, None, {"x": np.zeros(3, np.float32)}, "x"):
         with pytest.raises(TypeError, match="expected a sequence of arrays"):
             method(inputs)
+
+
+def test_one_array_is_no_sequence_of_inputs(load):
+    method = load(clone(np.float32, (1, 3)))
+    array = np.ones((1, 3), np.float32)
+    with pytest.raises(TypeError, match="inputs: expected a sequence of arrays, got one array of rank 2"):
+        method(array)
+    np.testing.assert_array_equal(method(array[np.newaxis])[0], array)
 
 
 def test_earlier_inputs_are_never_used_again(load):
