@@ -98,6 +98,7 @@ struct WindowAttributes {  // convolutions and pools
 };
 struct MatmulAttributes {
   bool transposed = false;
+  bool shares_b = false;  // batch matmul: b lacks the last batch dim, all of whose items it serves
 };
 struct BinaryAttributes {
   kernels::Binary op = kernels::Binary::kAdd;

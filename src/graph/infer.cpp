@@ -95,9 +95,10 @@ Shape infer_fully_connected(const Node& node, const Shape& in, const Shape& filt
   return out;
 }
 
-Shape infer_batch_matmul(const Node& node, const Shape& a, const Shape& b) {
-  if (a.rank() < 2 || b.rank() < 2)
-    fail_node(node, "shapes ", a.dims(), " and ", b.dims(), ", expected 2 dims or more");
+Shape infer_batch_matmul(const Node& node, const Shape& a, const Shape& given) {
+  if (a.rank() < 2 || given.rank() < 2)
+    fail_node(node, "shapes ", a.dims(), " and ", given.dims(), ", expected 2 dims or more");
+  const Shape b = matmul_operand(node, given);
   const bool transposed = node.as<MatmulAttributes>().transposed;
   const int64_t k = b[b.rank() - (transposed ? 1 : 2)], n = b[b.rank() - (transposed ? 2 : 1)];
   if (a.back() != k) fail_node(node, "shapes ", a.dims(), " and ", b.dims(), " do not multiply");
@@ -247,6 +248,15 @@ Shape infer_result(const Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+Shape matmul_operand(const Node& node, const Shape& b) {
+  if (!node.as<MatmulAttributes>().shares_b) return b;
+  Shape whole(b.dims().first(b.rank() - 2));
+  whole.push_back(1);
+  whole.push_back(b[b.rank() - 2]);
+  whole.push_back(b.back());
+  return whole;
+}
 
 void infer_shapes(Graph& graph, const Node& node) {
   const Shape shape = infer_result(graph, node);

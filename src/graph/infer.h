@@ -10,6 +10,9 @@ namespace enr::graph {
 // other.
 void infer_shapes(Graph& graph, const Node& node);
 
+// The second operand of a batch matmul as it multiplies: with a dim of 1 where it lacks the last batch dim.
+Shape matmul_operand(const Node& node, const Shape& b);
+
 // For all nodes in order.
 void infer_shapes(Graph& graph);
 

@@ -115,6 +115,13 @@ TEST_CASE("int8 depthwise convolutions of unusual shape") {
   s.multiplier = 3;
   check(s, QWeightType::kInt8, true, true, 1);
   check(s, QWeightType::kUInt8, false, false, 1);
+  for (const size_t channels : {1, 16, 40, 70}) {
+    for (const size_t stride : {1, 2, 3}) {
+      s = make_shape(channels, 7, 41, stride == 3 ? 4 : 3, stride);
+      s.multiplier = channels == 16 ? 4 : 2;
+      check(s, QWeightType::kInt8, stride == 1, true, 2);
+    }
+  }
   s = make_shape(32, 7, 8, 5, 1);
   s.kernel_height = 2;
   s.stride_height = 3;

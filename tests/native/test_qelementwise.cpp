@@ -213,10 +213,10 @@ TEST_CASE("means of 8-bit numbers") {
 }
 
 template <class T>
-void check_average_pool(AverageDivisor divisor) {
+void check_average_pool(AverageDivisor divisor, size_t channels) {
   PoolShape s;
   s.batch = 2;
-  s.channels = 5;
+  s.channels = channels;
   s.input_height = 6;
   s.input_width = 7;
   s.kernel_height = 3;
@@ -225,19 +225,19 @@ void check_average_pool(AverageDivisor divisor) {
   s.pad_top = s.pad_left = 1;
   s.output_height = 3;
   s.output_width = 8;
-  const std::vector<T> in = random_numbers<T>(2 * 6 * 7 * 5, 91);
-  std::vector<T> out(2 * 3 * 8 * 5);
+  const std::vector<T> in = random_numbers<T>(2 * 6 * 7 * channels, 91);
+  std::vector<T> out(2 * 3 * 8 * channels);
   const int32_t middle = std::numeric_limits<T>::min() == 0 ? 128 : 0;
   const Quantization from{0.05f, middle + 5}, to{0.04f, middle - 5};
   qaverage_pool_nhwc(s, divisor, in.data(), out.data(), from, to, middle - 100, middle + 100);
   size_t wrong = 0;
   for (size_t index = 0; index < out.size(); ++index) {
-    const size_t c = index % 5, x = index / 5 % 8, y = index / 40 % 3, n = index / 120;
+    const size_t c = index % channels, pixel = index / channels, x = pixel % 8, y = pixel / 8 % 3, n = pixel / 24;
     double sum = 0, count = 0;
     for (size_t tap = 0; tap < 6; ++tap) {
       const size_t iy = y * 2 + tap / 2 - 1, ix = x + tap % 2 - 1;
       if (iy >= 6 || ix >= 7) continue;
-      sum += in[((n * 6 + iy) * 7 + ix) * 5 + c] - from.zero_point;
+      sum += in[((n * 6 + iy) * 7 + ix) * channels + c] - from.zero_point;
       ++count;
     }
     if (divisor == AverageDivisor::kIncludePadding) count = 6;
@@ -249,8 +249,10 @@ void check_average_pool(AverageDivisor divisor) {
 }
 
 TEST_CASE("average pooling of 8-bit numbers") {
-  check_average_pool<int8_t>(AverageDivisor::kExcludePadding);
-  check_average_pool<uint8_t>(AverageDivisor::kIncludePadding);
+  for (const size_t channels : {5, 16, 77}) {
+    check_average_pool<int8_t>(AverageDivisor::kExcludePadding, channels);
+    check_average_pool<uint8_t>(AverageDivisor::kIncludePadding, channels);
+  }
 }
 
 template <class T>

@@ -2,7 +2,7 @@
 
 namespace enr::delegates::xnnpack {
 
-void translate_attention(const Node& from, uint32_t origin, graph::Graph& to) {
+void translate_attention(const Node& from, uint32_t origin, bool one_head, graph::Graph& to) {
   using graph::Op;
   const uint32_t q = from.inputs[0], k = from.inputs[1], v = from.inputs[2], scale = from.inputs[3],
                  mask = from.inputs[4];
@@ -23,10 +23,10 @@ void translate_attention(const Node& from, uint32_t origin, graph::Graph& to) {
     return out;
   };
   const graph::ValueId scaled = append(Op::kBinary, {q, scale}, graph::BinaryAttributes{kernels::Binary::kMul});
-  const graph::ValueId products = append(Op::kBatchMatmul, {scaled, k}, graph::MatmulAttributes{true});
+  const graph::ValueId products = append(Op::kBatchMatmul, {scaled, k}, graph::MatmulAttributes{true, one_head});
   const graph::ValueId logits = append(Op::kBinary, {products, mask}, graph::BinaryAttributes{kernels::Binary::kAdd});
   const graph::ValueId weights = append(Op::kSoftmax, {logits}, {});
-  append(Op::kBatchMatmul, {weights, v}, graph::MatmulAttributes{false}, from.outputs[0]);
+  append(Op::kBatchMatmul, {weights, v}, graph::MatmulAttributes{false, one_head}, from.outputs[0]);
 }
 
 }  // namespace enr::delegates::xnnpack

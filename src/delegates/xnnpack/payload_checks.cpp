@@ -99,8 +99,10 @@ void check_attention(const Node& node, const std::vector<Value>& values) {
   static constexpr const char* kFields[] = {"query_id", "key_id", "value_id", "scale_id", "mask_id"};
   const size_t rank = values[node.inputs[0]].dims.size();
   if (rank < 3) fail_load("query_id: dims are ", values[node.inputs[0]].dims, ", expected three at least");
+  // Keys and values may have no dim of heads: one head of them then serves all.
+  const size_t key_rank = values[node.inputs[1]].dims.size() + 1 == rank ? rank - 1 : rank;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    require_rank(values[node.inputs[i]], i < 3 ? rank : i == 3 ? 1 : 2, kFields[i]);
+    require_rank(values[node.inputs[i]], i == 0 ? rank : i < 3 ? key_rank : i == 3 ? 1 : 2, kFields[i]);
     if (!is_float_kind(values[node.inputs[i]].type)) fail_load(kFields[i], ": is quantised, expected a float type");
   }
   require_rank(values[node.outputs[0]], rank, "output_id");

@@ -303,7 +303,8 @@ graph::Graph translate(const Payload& payload) {
   for (uint32_t n = 0; n < payload.nodes.size(); ++n) {
     const Node& from = payload.nodes[n];
     if (from.type == NodeType::kScaledDotProductAttention) {
-      translate_attention(from, n, to);
+      const bool one_head = payload.values[from.inputs[1]].dims.size() < payload.values[from.inputs[0]].dims.size();
+      translate_attention(from, n, one_head, to);
       continue;
     }
     graph::Node node;

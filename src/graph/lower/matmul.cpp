@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "graph/infer.h"
 #include "graph/lower/epilogue.h"
 #include "graph/lowering.h"
 #include "kernels/gemm/gemm.h"
@@ -144,7 +145,8 @@ void lower_fully_connected(Lowering& lowering, const Node& node) {
 void lower_batch_matmul(Lowering& lowering, const Node& node) {
   const ValueId a = node.inputs[0], b = node.inputs[1], c = node.outputs[0];
   const bool transposed = node.as<MatmulAttributes>().transposed;
-  const Shape &a_shape = lowering.shape(a), &b_shape = lowering.shape(b), &c_shape = lowering.shape(c);
+  const Shape &a_shape = lowering.shape(a), &c_shape = lowering.shape(c);
+  const Shape b_shape = matmul_operand(node, lowering.shape(b));
   const Sizes sizes{static_cast<size_t>(c_shape[c_shape.rank() - 2]), static_cast<size_t>(c_shape.back()),
                     static_cast<size_t>(a_shape.back())};
   std::vector<BatchDim> dims = merge_batch_dims(a_shape, b_shape, c_shape);

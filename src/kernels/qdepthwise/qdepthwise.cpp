@@ -34,7 +34,8 @@ const QDepthwiseTable& table_of(bool is_wide) noexcept {
   return is_wide ? qdepthwise_wide_table() : qdepthwise_table();
 }
 
-// Blocks of channels, for kernels where each output channel reads a channel of its own.
+// Blocks of input channels. Where channels have several outputs, those of the same number among a channel's outputs are
+// a set: sets have packed weights, and are computed, one after the other.
 struct Blocks {
   const QDepthwiseTable& table;
   size_t channels, count, groups;
@@ -43,7 +44,7 @@ struct Blocks {
 
   Blocks(const DepthwiseShape& s, const QDepthwiseTable& t) noexcept
       : table(t),
-        channels(s.output_channels()),
+        channels(s.channels),
         count((channels + t.block - 1) / t.block),
         groups(t.group_rows == 2 ? s.kernel_height / 2 : (s.kernel_height + t.group_rows - 1) / t.group_rows),
         has_last_row(groups * t.group_rows < s.kernel_height),
@@ -59,7 +60,7 @@ struct Blocks {
 constexpr size_t kMaxKernelRows = 64;
 
 // Whether no table serves the shape.
-bool is_plain(const DepthwiseShape& s) noexcept { return s.multiplier != 1 || s.kernel_height > kMaxKernelRows - 4; }
+bool is_plain(const DepthwiseShape& s) noexcept { return s.kernel_height > kMaxKernelRows - 4; }
 
 // Then: of each output channel its scale, what its sum starts from, and its taps in 16 bits.
 size_t plain_bytes(const DepthwiseShape& s) noexcept { return 8 + (s.kernel_height * s.kernel_width + 1) / 2 * 4; }
@@ -67,7 +68,7 @@ size_t plain_bytes(const DepthwiseShape& s) noexcept { return 8 + (s.kernel_heig
 size_t packed_bytes(const DepthwiseShape& s, bool is_wide, bool plain) noexcept {
   if (plain) return sizeof(Header) + s.output_channels() * plain_bytes(s);
   const Blocks blocks(s, table_of(is_wide));
-  return sizeof(Header) + blocks.count * blocks.bytes;
+  return sizeof(Header) + s.multiplier * blocks.count * blocks.bytes;
 }
 
 // The weights as they are given.
@@ -99,14 +100,14 @@ struct Source {
   }
 };
 
-void pack_block(const Source& source, const Blocks& blocks, size_t block, std::byte* to) noexcept {
+void pack_block(const Source& source, const Blocks& blocks, size_t set, size_t block, std::byte* to) noexcept {
   const QDepthwiseTable& table = blocks.table;
   const DepthwiseShape& s = source.shape;
   const size_t vector_bytes = table.lanes * 4, column_bytes = table.vectors * vector_bytes;
   for (size_t q = 0; q < table.vectors; ++q) {
     for (size_t i = 0; i < table.lanes; ++i) {
       if (table.lane_channel(q, i) >= blocks.width()) continue;
-      const size_t channel = blocks.first_channel(block) + table.lane_channel(q, i);
+      const size_t channel = (blocks.first_channel(block) + table.lane_channel(q, i)) * s.multiplier + set;
       std::byte* lane = to + q * vector_bytes + i * 4;
       const int32_t offset = source.quantization.is_unsigned ? table.unsigned_offset : table.offset;
       const int32_t start = source.start(channel, offset);
@@ -204,9 +205,36 @@ struct Run {
           kernel_rows[ky] =
               inside ? QDepthwiseRow{input_row(image, iy) + channel, s.input_pixel_stride} : QDepthwiseRow{padding, 0};
         }
-        call.packed = packed + block * blocks.bytes;
-        call.output = output + row * s.output_width * s.output_pixel_stride + channel;
+        uint8_t* to = output + row * s.output_width * s.output_pixel_stride + channel * s.multiplier;
+        if (s.multiplier == 1) {
+          call.packed = packed + block * blocks.bytes;
+          call.output = to;
+          blocks.table.row(call);
+        } else {
+          multiplied_row(blocks, block, call, to);
+        }
+      }
+    }
+  }
+
+  // A row of a block, a few columns at a time, set by set.
+  void multiplied_row(const Blocks& blocks, size_t block, QDepthwiseCall call, uint8_t* to) const noexcept {
+    constexpr size_t kColumns = 16;
+    const DepthwiseShape& s = shape;
+    uint8_t columns[kColumns * kMaxBlock];
+    call.output_step = blocks.width();
+    call.output = columns;
+    for (size_t x = 0; x < s.output_width; x += kColumns, to += kColumns * s.output_pixel_stride) {
+      call.pad_left = s.pad_left - x * s.stride_width;
+      call.output_width = std::min(kColumns, s.output_width - x);
+      for (size_t set = 0; set < s.multiplier; ++set) {
+        call.packed = packed + (set * blocks.count + block) * blocks.bytes;
         blocks.table.row(call);
+        for (size_t i = 0; i < call.output_width; ++i) {
+          const uint8_t* from = columns + i * call.output_step;
+          uint8_t* pixel = to + i * s.output_pixel_stride + set;
+          for (size_t c = 0; c < call.channels; ++c) pixel[c * s.multiplier] = from[c];
+        }
       }
     }
   }
@@ -269,7 +297,11 @@ void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* 
   *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide, plain};
   if (plain) return pack_plain(source, to);
   const Blocks blocks(shape, table_of(is_wide));
-  for (size_t block = 0; block < blocks.count; ++block) pack_block(source, blocks, block, to + block * blocks.bytes);
+  for (size_t set = 0; set < shape.multiplier; ++set) {
+    for (size_t block = 0; block < blocks.count; ++block, to += blocks.bytes) {
+      pack_block(source, blocks, set, block, to);
+    }
+  }
 }
 
 void qdepthwise(const DepthwiseShape& shape, const void* packed, const void* input, int32_t input_zero_point,

@@ -256,8 +256,8 @@ void pixels(const QDepthwiseCall& call, size_t x) {
 
 template <bool kUnsigned, size_t kWidth, size_t kStride, size_t kPixels>
 ENR_INLINE void pixels(const QDepthwiseCall& call, size_t x) {
-  const size_t first = x * kStride, columns = (kPixels - 1) * kStride + kWidth;
-  if (first >= call.pad_left && first - call.pad_left + columns <= call.input_width) {
+  const ptrdiff_t first = (ptrdiff_t)(x * kStride) - (ptrdiff_t)call.pad_left;
+  if (first >= 0 && (size_t)first + (kPixels - 1) * kStride + kWidth <= call.input_width) {
     pixels<kUnsigned, kWidth, kStride, kPixels, true>(call, x);
   } else {
     pixels<kUnsigned, kWidth, kStride, kPixels, false>(call, x);

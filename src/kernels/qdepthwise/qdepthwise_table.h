@@ -26,7 +26,7 @@ struct QDepthwiseCall {
   size_t groups = 0;
   bool has_last_row = false;
   size_t kernel_width = 1, stride = 1, dilation = 1;
-  size_t input_width = 0, pad_left = 0;
+  size_t input_width = 0, pad_left = 0;  // less than 0 (wrapped) where the row starts behind the image's first column
   size_t output_width = 0;
   const void* packed = nullptr;  // of the block
   size_t channels = 0;           // of the block

@@ -7,6 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
+#include "kernels/pool/window.h"
 #include "kernels/qelementwise/qelementwise_table.h"
 
 namespace enr::kernels {
@@ -189,20 +190,27 @@ void qaverage_pool_nhwc(const PoolShape& s, AverageDivisor divisor, const T* in,
   const auto pool_pixel = [&](size_t pixel) {
     const size_t image = pixel / (s.output_height * s.output_width);
     const size_t y = pixel / s.output_width % s.output_height, x = pixel % s.output_width;
-    for (size_t c = 0; c < s.channels; ++c) {
-      int32_t sum = 0, count = 0;
-      for (size_t tap = 0; tap < s.kernel_height * s.kernel_width; ++tap) {
-        const size_t iy = y * s.stride_height + tap / s.kernel_width - s.pad_top;
-        const size_t ix = x * s.stride_width + tap % s.kernel_width - s.pad_left;
-        if (iy >= s.input_height || ix >= s.input_width) continue;
-        sum += in[((image * s.input_height + iy) * s.input_width + ix) * in_stride + c] - input.zero_point;
-        ++count;
-      }
-      if (divisor == AverageDivisor::kIncludePadding) count = static_cast<int32_t>(s.kernel_height * s.kernel_width);
-      const float scale = input.scale / (output.scale * static_cast<float>(std::max(count, 1)));
-      const int32_t value = static_cast<int32_t>(std::lrint(static_cast<float>(sum) * scale)) + output.zero_point;
-      out[pixel * out_stride + c] = static_cast<T>(std::clamp(value, min, max));
+    const Window rows = window_of(y, s.kernel_height, s.stride_height, 1, s.pad_top, s.pad_bottom, s.input_height);
+    const Window columns = window_of(x, s.kernel_width, s.stride_width, 1, s.pad_left, s.pad_right, s.input_width);
+    const size_t height = rows.end - rows.begin, width = columns.end - columns.begin, count = height * width;
+    const size_t divided_by =
+        divisor == AverageDivisor::kIncludePadding ? s.kernel_height * s.kernel_width : std::max<size_t>(count, 1);
+    QAverage window{};
+    if (count != 0) {
+      const size_t top = static_cast<size_t>(rows.first + static_cast<ptrdiff_t>(rows.begin));
+      const size_t left = static_cast<size_t>(columns.first + static_cast<ptrdiff_t>(columns.begin));
+      window.pixels = in + ((image * s.input_height + top) * s.input_width + left) * in_stride;
     }
+    window.rows = count == 0 ? 0 : height;
+    window.columns = width;
+    window.row_stride = s.input_width * in_stride;
+    window.pixel_stride = in_stride;
+    window.taken = static_cast<int32_t>(count) * input.zero_point;
+    window.scale = input.scale / (output.scale * static_cast<float>(static_cast<int32_t>(divided_by)));
+    window.low = static_cast<float>(min - output.zero_point);
+    window.high = static_cast<float>(max - output.zero_point);
+    window.zero_point = output.zero_point;
+    qelementwise_table().average[kIndex<T>](window, s.channels, out + pixel * out_stride);
   };
   const size_t work = s.channels * s.kernel_height * s.kernel_width;
   parallel_ranges(s.batch * s.output_height * s.output_width, kGrain / std::max<size_t>(work, 1) + 1,

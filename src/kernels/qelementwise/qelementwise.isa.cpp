@@ -197,6 +197,35 @@ void scale_sums(const int32_t* sums, size_t n, float scale, float shift, void* o
   }
 }
 
+// kVectors of them from channel i on; of the last ones of a pixel fewer.
+template <size_t kVectors, class T>
+ENR_INLINE void average_channels(const QAverage& w, size_t i, size_t channels, T* out) {
+  I32 sum[kVectors];
+#pragma GCC unroll 4
+  for (size_t v = 0; v < kVectors; ++v) sum[v] = I32{} - w.taken;
+  const T* row = (const T*)w.pixels + i;
+  for (size_t y = 0; y < w.rows; ++y, row += w.row_stride) {
+    const T* pixel = row;
+    for (size_t x = 0; x < w.columns; ++x, pixel += w.pixel_stride) {
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v) sum[v] += load_stepped(pixel + v * kLane, 1, channels - i - v * kLane);
+    }
+  }
+  const F32 scale = splat(w.scale), low = splat(w.low), high = splat(w.high);
+#pragma GCC unroll 4
+  for (size_t v = 0; v < kVectors; ++v) {
+    const I32 value = round_to_int(clamp_number(to_float(sum[v]) * scale, low, high)) + w.zero_point;
+    store_bytes(out + i + v * kLane, value, channels - i - v * kLane);
+  }
+}
+
+template <class T>
+void average(const QAverage& window, size_t channels, void* out) noexcept {
+  size_t i = 0;
+  for (; i + 4 * kLane <= channels; i += 4 * kLane) average_channels<4>(window, i, channels, (T*)out);
+  for (; i < channels; i += kLane) average_channels<1>(window, i, channels, (T*)out);
+}
+
 template <class T>
 void bilinear(const QBilinear& pixel, size_t channels, void* out) noexcept {
   const I32 right = I32{} + pixel.right, lower = I32{} + pixel.lower;
@@ -221,6 +250,7 @@ const QElementwiseTable& qelementwise_table() {
       .clamp = {&clamp<int8_t>, &clamp<uint8_t>},
       .sum_rows = {&sum_rows<int8_t>, &sum_rows<uint8_t>},
       .scale_sums = {&scale_sums<int8_t>, &scale_sums<uint8_t>},
+      .average = {&average<int8_t>, &average<uint8_t>},
       .bilinear = {&bilinear<int8_t>, &bilinear<uint8_t>},
   };
   return table;

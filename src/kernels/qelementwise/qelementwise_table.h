@@ -16,6 +16,15 @@ struct QBilinear {
   int32_t right, lower;
 };
 
+// One output pixel of an average pool: `taken` is what the zero points add to the sum; bounds are less the zero point.
+struct QAverage {
+  const void* pixels;  // the first one's first channel
+  size_t rows, columns, row_stride, pixel_stride;
+  int32_t taken;
+  float scale, low, high;
+  int32_t zero_point;
+};
+
 struct QElementwiseTable {
   // out[i] = op(a[i * a_step], b[i * b_step]); steps are 0 or 1.
   void (*binary[2])(const QBinaryParams& params, size_t n, const void* a, size_t a_step, const void* b, size_t b_step,
@@ -26,6 +35,8 @@ struct QElementwiseTable {
   void (*sum_rows[2])(const void* in, size_t rows, size_t stride, size_t n, int32_t* sums) noexcept;
   // out[i] = round(sums[i] * scale + shift), saturated.
   void (*scale_sums[2])(const int32_t* sums, size_t n, float scale, float shift, void* out) noexcept;
+  // out[i] = the sum of channel i over the window, less `taken`, scaled, rounded and clamped.
+  void (*average[2])(const QAverage& window, size_t channels, void* out) noexcept;
   void (*bilinear[2])(const QBilinear& pixel, size_t channels, void* out) noexcept;
 };
 
