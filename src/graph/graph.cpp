@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "kernels/quantize/quantize.h"
 
 namespace enr::graph {
@@ -90,8 +91,12 @@ ValueId Graph::derive(DType dtype, const Shape& shape, const void* source, const
     fill(buffer.data());
     return buffer;
   };
-  std::shared_ptr<const AlignedBuffer> owner =
-      derived != nullptr ? derived->get(source, how, make) : std::make_shared<const AlignedBuffer>(make());
+  std::shared_ptr<const AlignedBuffer> owner;
+  if (derived != nullptr) {
+    owner = derived->get(source, concat(how, " as ", static_cast<int>(dtype), ' ', shape.dims()), make);
+  } else {
+    owner = std::make_shared<const AlignedBuffer>(make());
+  }
   const std::byte* data = owner->data();
   return add_constant(dtype, shape, std::move(owner), data);
 }

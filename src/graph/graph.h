@@ -191,7 +191,8 @@ struct Graph {
 
   ValueId add_value(Value value);
   ValueId add_constant(DType dtype, const Shape& shape, std::shared_ptr<const void> owner, const void* data);
-  // A constant that `fill` makes of the one at `source`; `how` names what it does and everything that depends on.
+  // A constant that `fill` makes of the one at `source`; `how` names what it does and all that depends on but dtype and
+  // shape of the result.
   ValueId derive(DType dtype, const Shape& shape, const void* source, const std::string& how,
                  FunctionRef<void(std::byte*)> fill);
 };

@@ -10,6 +10,8 @@
 
 namespace enr::raise {
 
+constexpr int64_t kMaxElements = int64_t{1} << 31;
+
 using graph::kNoValue;
 using graph::Op;
 using graph::Shape;
@@ -32,6 +34,7 @@ void RegionBuilder::roll_back() {
     raised_.erase(value);
     if (before) raised_[value] = *before;
   }
+  repeated_.erase(repeated_.lower_bound(static_cast<ValueId>(mark_.values)), repeated_.end());
   std::erase_if(arranged_, [&](const auto& entry) { return entry.second >= mark_.values; });
 }
 
@@ -152,9 +155,10 @@ Raised RegionBuilder::read_converted(uint32_t value) {
     shape.push_back(tensor->sizes[dim]);
   }
   const std::byte* data = tensor->bytes.data();
-  raised.id = derive(DType::kFloat32, shape, data, concat("converted ", shape.dims()), [&](std::byte* floats) {
-    kernels::convert(tensor->dtype, data, DType::kFloat32, floats, static_cast<size_t>(shape.numel()));
-  });
+  raised.id = derive(
+      DType::kFloat32, shape, data, concat("converted ", static_cast<int>(tensor->dtype)), [&](std::byte* floats) {
+        kernels::convert(tensor->dtype, data, DType::kFloat32, floats, static_cast<size_t>(shape.numel()));
+      });
   return raised;
 }
 
@@ -263,7 +267,8 @@ ValueId RegionBuilder::derive(DType dtype, const Shape& shape, const void* sourc
 }
 
 ValueId RegionBuilder::constant(const Shape& shape, std::span<const float> floats) {
-  const std::string content(reinterpret_cast<const char*>(floats.data()), floats.size_bytes());
+  const std::string content =
+      "floats " + std::string(reinterpret_cast<const char*>(floats.data()), floats.size_bytes());
   return derive(DType::kFloat32, shape, nullptr, content,
                 [&](std::byte* data) { std::memcpy(data, floats.data(), floats.size_bytes()); });
 }
@@ -286,6 +291,21 @@ std::vector<int64_t> RegionBuilder::sizes_of(uint32_t value) {
   const std::vector<int64_t> known = outside_sizes(value, *tensor);
   if (tensor->dynamism != program::Dynamism::kStatic && !contains(measured_, value)) measured_.push_back(value);
   return known;
+}
+
+Shape checked_shape(std::span<const int64_t> sizes) {
+  if (sizes.size() > graph::kMaxRank) fail_execution(sizes.size(), " dims");
+  int64_t count = 1;
+  for (const int64_t size : sizes) {
+    if (size < 1 || size > kMaxElements / count) fail_execution("sizes ", sizes);
+    count *= size;
+  }
+  return Shape(sizes);
+}
+
+const Raised* RegionBuilder::repeated(ValueId id) const {
+  const auto known = repeated_.find(id);
+  return known != repeated_.end() ? &known->second : nullptr;
 }
 
 bool RegionBuilder::reads_input(uint32_t value) const {

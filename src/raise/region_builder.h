@@ -42,6 +42,9 @@ Order row_major(size_t rank);
 // [N, ..., C] of dims [N, C, ...].
 Order channels_last(size_t rank);
 
+// Throws where these are no sizes of a value that is computed.
+graph::Shape checked_shape(std::span<const int64_t> sizes);
+
 // One value that crosses the border of a region.
 struct Port {
   uint32_t value = 0;  // of the method
@@ -102,6 +105,10 @@ class RegionBuilder {
   // Whether memory is in this order but for dims of size 1.
   bool has_order(const Raised& raised, const Order& order) const;
 
+  // Remembers that `id` repeats `from` along dims of size 1; and what a value repeats, null where it is none of these.
+  void set_repeated(graph::ValueId id, const Raised& from) { repeated_[id] = from; }
+  const Raised* repeated(graph::ValueId id) const;
+
   // ATen's view: elements in row-major order of dims.
   Raised view(const Raised& raised, const graph::Shape& sizes);
   Raised permute(const Raised& raised, const Order& dims) const;
@@ -143,6 +150,7 @@ class RegionBuilder {
   std::map<uint32_t, Raised> raised_;  // what is in the values' memory now
   std::vector<uint32_t> defined_;
   std::map<Key, graph::ValueId> arranged_;
+  std::map<graph::ValueId, Raised> repeated_;
   // At begin(), and what changed since.
   struct {
     size_t values = 0, nodes = 0, defined = 0, inputs = 0;

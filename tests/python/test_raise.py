@@ -672,3 +672,22 @@ def test_quantised_weights_and_activations(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_array_equal(outputs[1], quantised)
     np.testing.assert_allclose(outputs[2], product, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(outputs[0], np.clip(np.round(product / 0.1) + 4, -128, 127), atol=1)
+
+
+def test_weights_repeated_for_a_batch_are_multiplied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = np.random.default_rng(0).normal(size=(1, 4, 5)).astype(np.float32)
+    program = ProgramBuilder()
+    x = program.input(np.float32, (6, 3, 4), dynamic=True)
+    n = program.value(0)
+    program.call("aten::sym_size.int", x, 0, n)
+    repeated = program.tensor(np.float32, (6, 4, 5), dynamic=True)
+    program.call("aten::expand_copy.out", program.constant(weight), [n, 4, 5], False, out=repeated)
+    product = program.tensor(np.float32, (6, 3, 5), dynamic=True)
+    program.output(program.call("aten::bmm.out", x, repeated, out=product))
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    for count in (6, 1, 2):
+        array = np.random.default_rng(count).normal(size=(count, 3, 4)).astype(np.float32)
+        (output,), events = method.profile([array])
+        np.testing.assert_allclose(output, array @ weight, rtol=1e-5, atol=1e-5)
+        assert "Mul" not in [event["name"] for event in events]
+        assert sum(event["kind"] == "region" for event in events) == 1

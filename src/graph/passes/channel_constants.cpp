@@ -115,7 +115,7 @@ class ChannelFolding {
   template <class BiasOf>
   void replace_bias(Node& host, size_t channels, const float* from, const std::string& how, const BiasOf& bias_of) {
     const Shape shape{static_cast<int64_t>(channels)};
-    replace(host.inputs[2], graph.derive(DType::kFloat32, shape, from, how, [&](std::byte* data) {
+    replace(host.inputs[2], graph.derive(DType::kFloat32, shape, from, "bias " + how, [&](std::byte* data) {
       for (size_t c = 0; c < channels; ++c) reinterpret_cast<float*>(data)[c] = bias_of(c);
     }));
   }

@@ -50,10 +50,19 @@ void mm(RegionBuilder& region, const Call& call) {
   region.define(call.value(2), {multiply(region, a, b, nullptr), row_major(2)});
 }
 
+// Where sizes vary, exporters repeat a weight for every matrix of the batch.
+Raised without_repeats(RegionBuilder& region, const Raised& b) {
+  const Raised* once = region.repeated(b.id);
+  if (once == nullptr || once->order.rank() != 3 || region.sizes(*once)[0] != 1) return b;
+  const Shape sizes = region.sizes(*once), whole = region.sizes(b);
+  if (sizes[1] != whole[1] || sizes[2] != whole[2]) return b;
+  return region.view(*once, {sizes[1], sizes[2]});
+}
+
 void bmm(RegionBuilder& region, const Call& call) {
   const Raised a = region.read(call.value(0)), b = region.read(call.value(1));
   require_product(region, a, b, 3);
-  region.define(call.value(2), {multiply(region, a, b, nullptr), row_major(3)});
+  region.define(call.value(2), {multiply(region, a, without_repeats(region, b), nullptr), row_major(3)});
 }
 
 Raised add(RegionBuilder& region, ValueId product, const Raised& addend, size_t rank) {

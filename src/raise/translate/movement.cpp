@@ -31,18 +31,13 @@ void to_copy(RegionBuilder& region, const Call& call) {
 
 Raised viewed(RegionBuilder& region, const Call& call) {
   const Raised self = region.read(call.value(0));
-  const std::vector<int64_t> asked = call.integers(1);
-  if (asked.size() > graph::kMaxRank) fail_execution("rank");
-  Shape to(asked);
-  const auto missing = std::find(asked.begin(), asked.end(), -1);
-  if (missing != asked.end()) {
-    int64_t& inferred = to[static_cast<size_t>(missing - asked.begin())];
-    inferred = 1;
-    const int64_t rest = to.numel();
-    if (rest > 0) inferred = region.numel(self) / rest;
+  std::vector<int64_t> asked = call.integers(1);
+  const auto inferred = std::find(asked.begin(), asked.end(), -1);
+  if (inferred != asked.end()) {
+    *inferred = 1;
+    *inferred = region.numel(self) / checked_shape(asked).numel();
   }
-  if (std::any_of(to.begin(), to.end(), [](int64_t size) { return size < 1; })) fail_execution("size");
-  return region.view(self, to);
+  return region.view(self, checked_shape(asked));
 }
 
 void view(RegionBuilder& region, const Call& call) { region.define(call.value(2), viewed(region, call)); }
@@ -88,22 +83,24 @@ void expand(RegionBuilder& region, const Call& call) {
   const std::vector<int64_t> asked = call.integers(1);
   if (asked.size() > graph::kMaxRank || from.rank() > asked.size()) fail_execution("size");
   const size_t added = asked.size() - from.rank();
-  Shape whole(asked), times(asked);
+  std::vector<int64_t> whole(asked), times(asked);
   for (size_t d = 0; d < asked.size(); ++d) {
     whole[d] = d < added ? 1 : from[d - added];
     const bool repeats = asked[d] != whole[d] && (asked[d] != -1 || d < added);
     if (repeats && (whole[d] != 1 || asked[d] < 1)) fail_execution("size");
     times[d] = repeats ? asked[d] : 1;
   }
-  const Raised seen = region.view(self, whole);
-  if (times.numel() == 1) return region.define(call.value(3), seen);
-  if (times.numel() > kMaxRepeats) fail_execution("many repeats");
+  const Raised seen = region.view(self, checked_shape(whole));
+  const int64_t repeats = checked_shape(times).numel();
+  if (repeats == 1) return region.define(call.value(3), seen);
+  if (repeats > kMaxRepeats) fail_execution("many repeats");
   Shape shape = seen.order;
   for (size_t i = 0; i < shape.rank(); ++i) shape[i] = times[static_cast<size_t>(seen.order[i])];
-  const std::vector<float> ones(static_cast<size_t>(times.numel()), 1.0f);
+  const std::vector<float> ones(static_cast<size_t>(repeats), 1.0f);
   const graph::BinaryAttributes product{kernels::Binary::kMul};
-  region.define(call.value(3),
-                {region.emit(Op::kBinary, {seen.id, region.constant(shape, ones)}, product), seen.order});
+  const ValueId repeated = region.emit(Op::kBinary, {seen.id, region.constant(shape, ones)}, product);
+  region.set_repeated(repeated, seen);
+  region.define(call.value(3), {repeated, seen.order});
 }
 
 void permute(RegionBuilder& region, const Call& call) {
@@ -177,12 +174,13 @@ void unbind(RegionBuilder& region, const Call& call) {
 void split(RegionBuilder& region, const Call& call, size_t dim, const std::vector<int64_t>& parts) {
   const Raised self = region.read(call.value(0));
   const std::vector<uint32_t>& outs = call.tensors(3);
+  const int64_t whole = region.sizes(self)[dim];
   int64_t start = 0;
   for (const int64_t size : parts) {
-    if (size <= 0) fail_execution("an empty part");
+    if (size <= 0 || size > whole - start) fail_execution("parts");
     start += size;
   }
-  if (outs.size() != parts.size() || start != region.sizes(self)[dim]) fail_execution("parts");
+  if (outs.size() != parts.size() || start != whole) fail_execution("parts");
   start = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     region.define(outs[i], region.slice(self, dim, start, parts[i]));
@@ -226,6 +224,8 @@ void cat(RegionBuilder& region, const Call& call) {
   region.define(call.value(2), {out, order});
 }
 
+constexpr int64_t kMaxPadding = 1 << 30;
+
 void pad(RegionBuilder& region, const Call& call) {
   const Raised self = region.read(call.value(0));
   const size_t rank = self.order.rank();
@@ -236,7 +236,7 @@ void pad(RegionBuilder& region, const Call& call) {
     const size_t pair = rank - 1 - static_cast<size_t>(self.order[i]);  // the last dim comes first
     before[i] = pair * 2 < amounts.size() ? amounts[pair * 2] : 0;
     after[i] = pair * 2 < amounts.size() ? amounts[pair * 2 + 1] : 0;
-    if (before[i] < 0 || after[i] < 0) fail_execution("crops");
+    if (before[i] < 0 || after[i] < 0 || std::max(before[i], after[i]) > kMaxPadding) fail_execution("crops, or much");
   }
   const graph::PadAttributes attributes{before, after, static_cast<float>(call.number(2))};
   region.define(call.value(3), {region.emit(Op::kPad, {self.id}, attributes), self.order});

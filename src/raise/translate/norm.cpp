@@ -77,7 +77,7 @@ void group_norm(RegionBuilder& region, const Call& call) {
   const Shape sizes = region.sizes(self);
   const int64_t batch = call.integer(3), channels = call.integer(4), spatial = call.integer(5),
                 groups = call.integer(6);
-  if (sizes.rank() < 2 || sizes[0] != batch || sizes[1] != channels || batch * channels * spatial != sizes.numel() ||
+  if (sizes.rank() < 2 || sizes[0] != batch || sizes[1] != channels || spatial != sizes.numel() / (batch * channels) ||
       groups < 1 || channels % groups != 0) {
     fail_execution("sizes");
   }

@@ -60,7 +60,7 @@ void dequantize(const program::Tensor& tensor, std::span<const float> scales, st
 
 Raised dequantized(RegionBuilder& region, const program::Tensor& tensor, std::span<const float> scales,
                    std::span<const int64_t> zero_points, size_t inner) {
-  std::string how = concat("dequantized each ", inner);
+  std::string how = concat("dequantized ", static_cast<int>(tensor.dtype), " each ", inner, ' ');
   how.append(reinterpret_cast<const char*>(scales.data()), scales.size_bytes());
   how.append(reinterpret_cast<const char*>(zero_points.data()), zero_points.size_bytes());
   const graph::Shape sizes(tensor.sizes);

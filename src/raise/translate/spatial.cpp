@@ -27,7 +27,8 @@ graph::WindowAttributes window(const Call& call, const Shape& in, bool rounds_up
                              spread = dilation == 0 ? std::vector<int64_t>{1, 1} : call.for_dims(dilation, 2, {1});
   int64_t end[2];
   for (size_t d = 0; d < 2; ++d) {
-    if (kernel[d] < 1 || stride[d] < 1 || spread[d] < 1 || padding[d] < 0 || padding[d] * 2 > kernel[d]) {
+    if (kernel[d] < 1 || stride[d] < 1 || spread[d] < 1 || padding[d] < 0 ||
+        std::max({kernel[d], stride[d], spread[d], padding[d]}) > 1 << 20 || padding[d] * 2 > kernel[d]) {
       fail_execution("window");
     }
     const int64_t reach = (kernel[d] - 1) * spread[d] + 1, room = in[d + 1] + 2 * padding[d] - reach;
