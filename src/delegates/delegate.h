@@ -11,6 +11,7 @@
 
 #include "base/trace.h"
 #include "base/weight_cache.h"
+#include "graph/graph.h"
 #include "ops/context.h"
 #include "program/program.h"
 
@@ -36,6 +37,11 @@ class CompiledDelegate {
   virtual size_t input_count() const noexcept = 0;
   virtual size_t output_count() const noexcept = 0;
   virtual std::unique_ptr<DelegateInstance> instantiate() const = 0;
+
+  // What the payload computes, so that it can be compiled together with what is around the call, and where the graph's
+  // arguments are among the call's.
+  virtual const graph::Graph& graph() const noexcept = 0;
+  virtual std::span<const uint32_t> positions() const noexcept = 0;
 };
 
 class Backend {

@@ -218,7 +218,7 @@ bool Method::run_region(uint32_t region, size_t index) {
   if (!regions_[region].run(context_, trace_)) return false;
   if (trace_ != nullptr) {
     const size_t count = plan_->regions[region].end - index;
-    trace_->record({"region", concat(count, " operators"), static_cast<int64_t>(index), start, now_ns() - start,
+    trace_->record({"region", concat(count, " instructions"), static_cast<int64_t>(index), start, now_ns() - start,
                     concat("instructions ", index, " to ", plan_->regions[region].end - 1)});
   }
   return true;

@@ -271,6 +271,11 @@ class Builder {
       // Regions rely on the plan of memory.
       added.stays = std::any_of(added.args.begin(), added.args.end(), [&](uint32_t v) { return is_misplaced[v]; });
       if (instruction.kind == InstructionKind::kOperator) added.op = plan_->operators[instruction.callee]->name;
+      if (instruction.kind == InstructionKind::kDelegate) {
+        const delegates::CompiledDelegate& delegate = *plan_->delegates[instruction.callee];
+        added.delegate = &delegate.graph();
+        for (const uint32_t position : delegate.positions()) added.delegate_args.push_back(added.args[position]);
+      }
     }
     for (const Instruction& instruction : plan_->instructions) {
       if (instruction.kind == InstructionKind::kJumpIfFalse && instruction.destination < instructions.size()) {

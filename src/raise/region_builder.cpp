@@ -240,6 +240,75 @@ const float* RegionBuilder::constant_data(const Raised& raised) const {
   return reinterpret_cast<const float*>(graph.values[raised.id].data);
 }
 
+namespace {
+
+// Constants that passes made are packed once more for the region.
+constexpr size_t kMaxOwnedBytes = 1 << 20;
+
+bool is_plain_float(const graph::Graph& graph) {
+  size_t owned = 0;
+  for (const graph::Value& value : graph.values) {
+    if (value.dtype != DType::kFloat32) return false;
+    if (value.owner != nullptr) owned += static_cast<size_t>(value.shape.numel()) * sizeof(float);
+  }
+  // The weights of convolutions would be packed in another format than the delegate's own.
+  return owned <= kMaxOwnedBytes && std::none_of(graph.nodes.begin(), graph.nodes.end(), [&](const graph::Node& node) {
+           return node.op == Op::kConv && graph.values[node.inputs[1]].shape.product(1, 3) > 1;
+         });
+}
+
+Order memory_order(const program::Tensor& tensor) {
+  Order order;
+  for (const uint8_t dim : tensor.dim_order) order.push_back(dim);
+  return order;
+}
+
+}  // namespace
+
+void RegionBuilder::append(const graph::Graph& delegate, std::span<const uint32_t> args) {
+  const uint64_t size = delegate.values.size() + delegate.nodes.size();
+  if (size > appended_) fail_execution("too many delegates");
+  appended_ -= size;
+  const auto tensor_of = [&](size_t i) -> const program::Tensor& {
+    return std::get<program::Tensor>(method_.values[args[i]]);
+  };
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (tensor_of(i).dynamism != program::Dynamism::kStatic || tensor_of(i).dtype != DType::kFloat32)
+      fail_execution("value ", args[i], " is not a float32 tensor of fixed sizes");
+  }
+  if (!is_plain_float(delegate)) fail_execution("a delegate of its own");
+  std::vector<ValueId> ids(delegate.values.size(), kNoValue);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ValueId argument = delegate.arguments[i];
+    if (!delegate.values[argument].is_input) continue;
+    const Raised raised = read(args[i]);
+    ids[argument] = arrange(raised, memory_order(tensor_of(i)));
+    if (!(graph.values[ids[argument]].shape == delegate.values[argument].shape)) fail_execution("other shapes");
+  }
+  for (ValueId v = 0; v < ids.size(); ++v) {
+    if (ids[v] != kNoValue) continue;
+    graph::Value value = delegate.values[v];
+    value.is_input = value.is_output = false;
+    ids[v] = graph.add_value(std::move(value));
+  }
+  const auto moved = [&](ValueId id) { return id == kNoValue ? kNoValue : ids[id]; };
+  for (graph::Node node : delegate.nodes) {
+    for (auto* operands : {&node.inputs, &node.outputs}) {
+      for (ValueId& id : *operands) id = moved(id);
+    }
+    node.post.residual = moved(node.post.residual);
+    node.origin = origin_;
+    graph.nodes.push_back(std::move(node));
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ValueId argument = delegate.arguments[i];
+    if (!delegate.values[argument].is_output) continue;
+    const Order order = memory_order(tensor_of(i));
+    if (order.rank() != delegate.values[argument].shape.rank()) fail_execution("other ranks");
+    define(args[i], {ids[argument], order});
+  }
+}
+
 ValueId RegionBuilder::emit(Op op, std::vector<ValueId> operands, graph::Attributes attributes) {
   graph::Node node;
   node.op = op;

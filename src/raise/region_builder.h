@@ -56,11 +56,12 @@ class RegionBuilder {
   // Of tensors whose sizes vary, by value.
   using Sizes = std::map<uint32_t, std::vector<int64_t>>;
 
-  // `constant_bytes`: how much may still be allocated for constants in other layouts. `context`: keeps these for the
-  // graphs that share it; null where no other does. `sizes`: of tensors from outside; null where all are as declared.
-  RegionBuilder(const program::Method& method, uint64_t& constant_bytes, graph::PlanContext* context,
-                const Sizes* sizes = nullptr)
-      : method_(method), constant_bytes_(constant_bytes), outside_sizes_(sizes) {
+  // `constant_bytes`: how much may still be allocated for constants in other layouts. `appended`: how many values and
+  // nodes of delegates may still be looked at. `context`: keeps constants for the graphs that share it; null where no
+  // other does. `sizes`: of tensors from outside; null where all are as declared.
+  RegionBuilder(const program::Method& method, uint64_t& constant_bytes, uint64_t& appended,
+                graph::PlanContext* context, const Sizes* sizes = nullptr)
+      : method_(method), constant_bytes_(constant_bytes), appended_(appended), outside_sizes_(sizes) {
     if (context != nullptr) graph.derived = &context->own_weights;
   }
 
@@ -91,6 +92,8 @@ class RegionBuilder {
   bool is_constant(const Raised& raised) const { return graph.values[raised.id].is_constant(); }
   const float* constant_data(const Raised& raised) const;
 
+  // Appends a delegate's graph; `args` are the values of its arguments.
+  void append(const graph::Graph& delegate, std::span<const uint32_t> args);
   // Appends a node of one result.
   graph::ValueId emit(graph::Op op, std::vector<graph::ValueId> inputs, graph::Attributes attributes = {});
   graph::ValueId constant(const graph::Shape& shape, std::span<const float> floats);
@@ -144,6 +147,7 @@ class RegionBuilder {
 
   const program::Method& method_;
   uint64_t& constant_bytes_;
+  uint64_t& appended_;
   const Sizes* outside_sizes_;
   std::vector<uint32_t> measured_;
   uint32_t origin_ = 0;

@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kMaxRegionLength = 2000;
 constexpr size_t kMaxReads = 4'000'000;         // of tensors, by all instructions
 constexpr size_t kMaxComparisons = 50'000'000;  // of values with views
+constexpr uint64_t kMaxAppended = 1'000'000;    // values and nodes of delegates
 constexpr size_t kMaxAttempts = 16;             // to find where a region ends
 // Constants are copied once into the graph's layout, and once more where a batch norm is folded into them.
 constexpr uint64_t kCopiesOfConstants = 3;
@@ -54,7 +55,7 @@ class Search {
         compute_number(i++);
         continue;
       }
-      RegionBuilder builder(method_, constant_bytes_, source_->context.get());
+      RegionBuilder builder(method_, constant_bytes_, appended_, source_->context.get());
       integers_.begin_region();
       const uint32_t end = translate_from(i, builder);
       // A condition that others need has to be computed: its operator stays.
@@ -115,7 +116,7 @@ class Search {
 
   // Outside of regions, for what is computed from it inside.
   void compute_number(uint32_t i) {
-    RegionBuilder outside(method_, constant_bytes_, nullptr);
+    RegionBuilder outside(method_, constant_bytes_, appended_, nullptr);
     try {
       translate(outside, method_, integers_, instructions_[i]);
     } catch (const Error&) {
@@ -129,7 +130,8 @@ class Search {
     const size_t limit = std::min<size_t>(instructions_.size(), size_t{begin} + kMaxRegionLength);
     for (; i < limit; ++i) {
       const Instruction& instruction = instructions_[i];
-      if (find_translation(instruction.op) == nullptr || instruction.stays || instruction.writes_state || blocked_[i] ||
+      const bool is_known = instruction.delegate != nullptr || find_translation(instruction.op) != nullptr;
+      if (!is_known || instruction.stays || instruction.writes_state || blocked_[i] ||
           (instruction.is_target && i != begin)) {
         break;
       }
@@ -261,7 +263,7 @@ class Search {
   std::vector<bool> blocked_;                   // instructions that stay
   std::vector<uint32_t> views_;
   size_t reads_ = 0;
-  uint64_t constant_bytes_ = 0;
+  uint64_t constant_bytes_ = 0, appended_ = kMaxAppended;
   std::shared_ptr<const Source> source_;
   Integers integers_;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs of plain operators as compiled graphs: what is planned for a region instead of its instructions, which stay in
-// the method for everything the graph was not made for.
+// Runs of operators, and of delegates among them, as compiled graphs: what is planned for a region instead of its
+// instructions, which stay in the method for everything the graph was not made for.
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,9 @@ namespace enr::raise {
 
 // One instruction of a method, as far as regions are concerned.
 struct Instruction {
-  std::string_view op;  // empty where it is no operator
+  std::string_view op;                     // empty where it is no operator
+  const graph::Graph* delegate = nullptr;  // what a delegate computes
+  std::vector<uint32_t> delegate_args;     // values, in the order of its graph's arguments
   std::span<const uint32_t> args;
   std::vector<uint32_t> read, written;  // arguments among them that it may read, and write
   bool writes_state = false;

@@ -71,8 +71,8 @@ Variant Variants::make(const Region& region, const Key& key) const {
   }
   Integers integers(method, source_->varies);
   for (const uint32_t value : region.integers) integers.set(value, *next++);
-  uint64_t constant_bytes = source_->constant_bytes;
-  RegionBuilder builder(method, constant_bytes, source_->context.get(), &sizes);
+  uint64_t constant_bytes = source_->constant_bytes, appended = UINT64_MAX;  // no more than for the declared sizes
+  RegionBuilder builder(method, constant_bytes, appended, source_->context.get(), &sizes);
   for (size_t i = 0; i < instructions_.size(); ++i) {
     builder.begin(region.begin + static_cast<uint32_t>(i));
     translate(builder, method, integers, instructions_[i]);

@@ -489,6 +489,18 @@ def test_whole_networks_are_one_region(name: str, monkeypatch: pytest.MonkeyPatc
     assert [event["name"] for event in method.profile(inputs)[1] if event["kind"] == "operator"] == []
 
 
+@pytest.mark.parametrize("name", ["vit_tiny_x"])
+def test_small_delegates_join_regions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (case,) = (case for case in CASES if case.name == name)
+    inputs = goldens.inputs_of(case.meta["methods"]["forward"][0], case.arrays())
+    counts = []
+    for raised in (False, True):
+        events = load(case.program, raised=raised, monkeypatch=monkeypatch).profile(inputs)[1]
+        counts.append(sum(event["kind"] == "delegate" for event in events))
+    assert counts[0] > 3
+    assert counts[1] <= 1
+
+
 def test_one_operator_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     program, _ = chain("aten::exp.out")
     method = load(program.build(), raised=True, monkeypatch=monkeypatch)

@@ -25,7 +25,7 @@ void translate_attention(const Node& from, uint32_t origin, bool one_head, graph
   const graph::ValueId scaled = append(Op::kBinary, {q, scale}, graph::BinaryAttributes{kernels::Binary::kMul});
   const graph::ValueId products = append(Op::kBatchMatmul, {scaled, k}, graph::MatmulAttributes{true, one_head});
   const graph::ValueId logits = append(Op::kBinary, {products, mask}, graph::BinaryAttributes{kernels::Binary::kAdd});
-  const graph::ValueId weights = append(Op::kSoftmax, {logits}, {});
+  const graph::ValueId weights = append(Op::kSoftmax, {logits}, graph::SoftmaxAttributes{});
   append(Op::kBatchMatmul, {weights, v}, graph::MatmulAttributes{false, one_head}, from.outputs[0]);
 }
 

@@ -144,6 +144,8 @@ class Compiled : public CompiledDelegate {
   std::unique_ptr<DelegateInstance> instantiate() const override {
     return std::make_unique<Instance>(compiled_, positions_);
   }
+  const graph::Graph& graph() const noexcept override { return compiled_->graph(); }
+  std::span<const uint32_t> positions() const noexcept override { return positions_; }
 
  private:
   Payload payload_;  // holds the graph's constants

@@ -233,6 +233,7 @@ void set_operation(const Payload& payload, const Node& from, graph::Node& to) {
       return;
     case NodeType::kSoftmax:
       to.op = Op::kSoftmax;
+      to.attributes = graph::SoftmaxAttributes{};
       return;
     case NodeType::kStaticTranspose:
       to.op = Op::kTranspose;

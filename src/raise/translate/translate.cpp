@@ -14,6 +14,7 @@ Translation find_translation(std::string_view name) noexcept {
 
 void translate(RegionBuilder& region, const program::Method& method, Integers& integers,
                const Instruction& instruction) {
+  if (instruction.delegate != nullptr) return region.append(*instruction.delegate, instruction.delegate_args);
   const Translation translation = find_translation(instruction.op);
   if (translation == nullptr) fail_execution(instruction.op, ": has no translation");
   translation(region, Call(method, integers, instruction.op, instruction.args));
