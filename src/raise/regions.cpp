@@ -100,8 +100,9 @@ class Search {
     for (const program::Value& value : method_.values) {
       const auto* tensor = std::get_if<program::Tensor>(&value);
       if (tensor == nullptr || tensor->storage != program::Storage::kConstant) continue;
+      const bool is_byte = dtype_size(tensor->dtype) == 1;  // may stand for a float
       uint64_t& size_bytes = constants[tensor->bytes.data()];
-      size_bytes = std::max(size_bytes, tensor->size_bytes);
+      size_bytes = std::max(size_bytes, is_byte ? tensor->size_bytes * sizeof(float) : tensor->size_bytes);
     }
     constant_bytes_ = uint64_t{1} << 20;
     for (const auto& [data, size_bytes] : constants) constant_bytes_ += size_bytes * kCopiesOfConstants;
