@@ -208,6 +208,23 @@ def test_floating_nodes(name: str, datatype: str, clamped: bool) -> None:
     np.testing.assert_allclose(got.astype(np.float64), np.clip(expected, low, high), rtol=tolerance, atol=2 * tolerance)
 
 
+@pytest.mark.parametrize("datatype", DTYPES)
+@pytest.mark.parametrize("filter_is_constant", [False, True])
+def test_a_bias_that_is_computed(datatype: str, filter_is_constant: bool) -> None:
+    dtype = DTYPES[datatype]
+    x, weight, bias = (np.random.default_rng(5).uniform(-2, 2, shape).astype(dtype) for shape in ((3, 6), (4, 6), (4,)))
+    g = PayloadBuilder()
+    slots = {"input": g.input(x.shape, datatype)}
+    slots["filter"] = g.constant(weight, datatype) if filter_is_constant else g.input(weight.shape, datatype)
+    slots["bias"] = g.input(bias.shape, datatype)
+    g.node("FullyConnected", **slots, output=g.output((3, 4), datatype))
+    method = en.Runtime.get().load_program(delegated_program(g)).load_method("forward")
+    (got,) = method([x, bias] if filter_is_constant else [x, weight, bias])
+    wide = [array.astype(np.float64) for array in (x, weight, bias)]
+    tolerance = 4 * float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(got.astype(np.float64), wide[0] @ wide[1].T + wide[2], rtol=tolerance, atol=tolerance)
+
+
 @pytest.mark.parametrize("datatype", BYTES)
 @pytest.mark.parametrize(
     ("name", "clamped"),
@@ -293,6 +310,19 @@ def test_tensors_of_another_dtype_than_the_payloads_are_refused() -> None:
     p.output(y)
     with pytest.raises(en.ExecuTorchError, match="argument 0 is int8, expected float32"):
         en.Runtime.get().load_program(p.build()).load_method("forward")([np.ones((2, 3), np.int8)])
+
+
+def test_more_dims_than_xnnpack_has() -> None:
+    shape = (2, 1, 3, 2, 1, 2, 2, 3)
+    x = np.random.default_rng(4).uniform(-1, 1, shape).astype(np.float32)
+    y = np.random.default_rng(5).uniform(-1, 1, (3, 2, 1, 2, 1, 3)).astype(np.float32)
+    order = (7, 0, 2, 1, 3, 6, 4, 5)
+    g = PayloadBuilder()
+    total, result = g.value(shape), g.output(tuple(shape[d] for d in order))
+    g.node("Add", input1=g.input(shape), input2=g.input(y.shape), output=total)
+    g.node("StaticTranspose", perm=order, num_dims=8, input=total, output=result)
+    (got,) = en.Runtime.get().load_program(delegated_program(g)).load_method("forward")([x, y])
+    np.testing.assert_array_equal(got, (x + y).transpose(order))
 
 
 @pytest.mark.parametrize("bound", [1, 5, 64])

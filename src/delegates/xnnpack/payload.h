@@ -18,7 +18,7 @@
 
 namespace enr::delegates::xnnpack {
 
-inline constexpr size_t kMaxRank = 6;
+inline constexpr size_t kMaxRank = 8;  // the graph's; XNNPACK stops at 6, its exporter does not
 inline constexpr uint32_t kNone = 0xFFFFFFFF;
 
 enum class DataType : uint8_t {

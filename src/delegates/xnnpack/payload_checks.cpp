@@ -50,11 +50,18 @@ void check_window(const Window& window) {
   }
 }
 
+bool is_float_kind(DataType type) {
+  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBFloat16;
+}
+
+// A bias that is computed goes with float weights that may be computed too.
 void check_bias(const Node& node, const std::vector<Value>& values, int64_t channels) {
   if (node.inputs[2] == kNone) return;
   const Value& bias = values[node.inputs[2]];
   require_dims(bias, {channels}, "bias_id");
-  require_constant(bias, "bias_id");
+  const bool may_vary = node.type == NodeType::kFullyConnected && is_float_kind(values[node.inputs[0]].type) &&
+                        is_float_kind(values[node.inputs[1]].type) && is_float_kind(bias.type);
+  if (!may_vary) require_constant(bias, "bias_id");
 }
 
 void check_convolution(const Node& node, const std::vector<Value>& values) {
@@ -89,10 +96,6 @@ void check_convolution(const Node& node, const std::vector<Value>& values) {
   if (node.adjustment_width >= (is_transposed ? std::max(window.stride_width, window.dilation_width) : 1)) {
     fail_load("adjustment_width: is ", node.adjustment_width, ", expected less than stride or dilation");
   }
-}
-
-bool is_float_kind(DataType type) {
-  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBFloat16;
 }
 
 void check_attention(const Node& node, const std::vector<Value>& values) {

@@ -35,12 +35,18 @@ class Widening {
   }
 
  private:
+  // Filters of fully connected nodes are packed, but for those with a bias that is computed.
+  bool packs_filter(const Node& node) const {
+    if (node.op != Op::kFullyConnected) return false;
+    return node.inputs.size() < 3 || node.inputs[2] == kNoValue || graph.values[node.inputs[2]].is_constant();
+  }
+
   // Constants stay as they are where nothing reads them or only the packing of fully connected nodes, which widens.
   void find_kept_constants() {
     is_kept.resize(graph.values.size(), true);
     for (const Node& node : graph.nodes) {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (node.inputs[i] != kNoValue && (node.op != Op::kFullyConnected || i != 1)) is_kept[node.inputs[i]] = false;
+        if (node.inputs[i] != kNoValue && (i != 1 || !packs_filter(node))) is_kept[node.inputs[i]] = false;
       }
     }
     for (ValueId id = 0; id < graph.values.size(); ++id) is_kept[id] = is_kept[id] && graph.values[id].is_constant();
