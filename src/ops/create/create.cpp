@@ -193,6 +193,24 @@ void logspace_out(OpContext& context, const Scalar& start, const Scalar& end, in
                   [base](double x) { return std::pow(base, x); });
 }
 
+// The frequencies of a signal's transform: numbers in units of 1 / (n * d).
+template <class NumberOf>
+void frequencies(OpContext& context, int64_t n, double d, int64_t count, Tensor& out, const NumberOf& number) {
+  if (n < 0) fail_execution("n: expected at least 0, got ", n);
+  if (!is_floating(out.dtype)) fail_execution("out: expected a floating dtype, got ", dtype_name(out.dtype));
+  context.resize(out, {count});
+  const double unit = rounded_to(out.dtype, 1.0 / (static_cast<double>(n) * d));
+  generate<double>(context, out, [&](int64_t i) { return static_cast<double>(number(i)) * unit; });
+}
+
+void fft_fftfreq_out(OpContext& context, int64_t n, double d, Tensor& out) {
+  frequencies(context, n, d, n, out, [n](int64_t i) { return i < (n + 1) / 2 ? i : i - n; });
+}
+
+void fft_rfftfreq_out(OpContext& context, int64_t n, double d, Tensor& out) {
+  frequencies(context, n, d, n / 2 + 1, out, [](int64_t i) { return i; });
+}
+
 void eye_m_out(OpContext& context, int64_t n, int64_t m, Tensor& out) {
   if (n < 0 || m < 0) fail_execution("n: expected sizes of at least 0, got ", n, " and ", m);
   context.resize(out, {n, m});
@@ -277,6 +295,8 @@ void register_create(OperatorTable& table) {
   table.add<arange_start_out>("aten::arange.start_out");
   table.add<linspace_out>("aten::linspace.out");
   table.add<logspace_out>("aten::logspace.out");
+  table.add<fft_fftfreq_out>("aten::fft_fftfreq.out");
+  table.add<fft_rfftfreq_out>("aten::fft_rfftfreq.out");
   table.add<eye_out>("aten::eye.out");
   table.add<eye_m_out>("aten::eye.m_out");
   table.add<tril_indices_out>("aten::tril_indices.out");

@@ -64,6 +64,16 @@ def test_linspace(dtype, steps):
     np.testing.assert_allclose(got, np.logspace(-1.5, 2.25, steps, base=2.0, dtype=dtype), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 10])
+def test_frequencies(dtype, n):
+    expected = np.fft.fftfreq(n, 0.3).astype(dtype) if n else np.empty(0, dtype)
+    np.testing.assert_allclose(call("aten::fft_fftfreq.out", n, 0.3, outs=[expected])[0], expected, rtol=1e-6)
+    expected = np.fft.rfftfreq(n, 0.3).astype(dtype) if n else np.full(1, np.nan, dtype)
+    np.testing.assert_allclose(call("aten::fft_rfftfreq.out", n, 0.3, outs=[expected])[0], expected, rtol=1e-6)
+    refuses("aten::fft_fftfreq.out", -1, 0.3, outs=[expected], match="n: expected at least 0, got -1")
+
+
 @examples
 @given(st.data(), st.sampled_from(DTYPES), st.integers(0, 5), st.integers(0, 5), st.integers(-6, 6))
 def test_matrices(data, dtype, n, m, offset):
