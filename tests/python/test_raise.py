@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import hypothesis.strategies as st
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -703,3 +704,21 @@ def test_weights_repeated_for_a_batch_are_multiplied_once(monkeypatch: pytest.Mo
         np.testing.assert_allclose(output, array @ weight, rtol=1e-5, atol=1e-5)
         assert "Mul" not in [event["name"] for event in events]
         assert sum(event["kind"] == "region" for event in events) == 1
+
+
+@pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("multiplies", [False, True])
+def test_a_conversion_to_halves_rounds(half, multiplies):
+    random = np.random.default_rng(3)
+    x = random.uniform(-1, 1, (8, 16)).astype(np.float32)
+    expected = x.astype(half).astype(np.float32)
+    p = ProgramBuilder()
+    rounded = p.call("aten::_to_copy.out", p.input(np.float32, x.shape), False, None, out=p.tensor(half, x.shape))
+    out = p.call("aten::_to_copy.out", rounded, False, None, out=p.tensor(np.float32, x.shape))
+    if multiplies:
+        weight = random.uniform(-1, 1, (16, 5)).astype(np.float32)
+        out = p.call("aten::mm.out", out, p.constant(weight), out=p.tensor(np.float32, (8, 5)))
+        expected = expected @ weight
+    p.output(out)
+    (got,) = en.Runtime.get().load_program(p.build()).load_method("forward")([x])
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)

@@ -15,7 +15,7 @@ class Widening {
   explicit Widening(Graph& g) : graph(g), replacement(g.values.size(), kNoValue) {}
 
   void run() {
-    find_kept_constants();
+    find_kept();
     const size_t count = graph.values.size();
     for (ValueId id = 0; id < count; ++id) {
       if (is_half_kind(graph.values[id].dtype)) widen(id);
@@ -42,7 +42,7 @@ class Widening {
   }
 
   // Constants stay as they are where nothing reads them or only the packing of fully connected nodes, which widens.
-  void find_kept_constants() {
+  void find_kept() {
     is_kept.resize(graph.values.size(), true);
     for (const Node& node : graph.nodes) {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -50,6 +50,24 @@ class Widening {
       }
     }
     for (ValueId id = 0; id < graph.values.size(); ++id) is_kept[id] = is_kept[id] && graph.values[id].is_constant();
+    keep_rounding();
+  }
+
+  // Values between two conversions stay too: the first one rounds.
+  void keep_rounding() {
+    std::vector<bool> is_between(graph.values.size(), true);
+    std::vector<bool> is_converted(graph.values.size(), false);
+    for (const Node& node : graph.nodes) {
+      const bool converts = node.op == Op::kConvert;
+      for (const ValueId id : node.inputs) {
+        if (id != kNoValue && !converts) is_between[id] = false;
+      }
+      for (const ValueId id : node.outputs) is_converted[id] = converts;
+      if (node.post.residual != kNoValue) is_between[node.post.residual] = false;
+    }
+    for (ValueId id = 0; id < graph.values.size(); ++id) {
+      if (is_between[id] && is_converted[id] && !graph.values[id].is_external()) is_kept[id] = true;
+    }
   }
 
   void redirect(ValueId& id) const {
