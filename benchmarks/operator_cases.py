@@ -107,6 +107,22 @@ def elementwise():
     for name in ("asin", "acos", "atanh"):
         function = getattr(np, f"arc{name[1:]}")
         rows.append((name, f"aten::{name}.out", (unit,), lambda f=function: f(unit)))
+    bytes_, other = (RNG.integers(-100, 100, (512, 2048)).astype(np.int8) for _ in range(2))
+    rows += [
+        ("abs int8", "aten::abs.out", (bytes_,), lambda: np.abs(bytes_)),
+        ("remainder int8", "aten::remainder.Tensor_out", (bytes_, other), lambda: np.remainder(bytes_, other)),
+        ("abs float16", "aten::abs.out", (h,), lambda: np.abs(h)),
+    ]
+    near, nearby = x[:32].copy(), y[:32].copy()  # what stays in cache
+    for name, function in (("mul", np.multiply), ("atan2", np.arctan2), ("maximum", np.maximum)):
+        rows.append((f"{name}, cached", f"aten::{name}.out", (near, nearby), lambda f=function: f(near, nearby)))
+    positive_near = positive[:32].copy()
+    rows.append(("pow, cached", "aten::pow.Tensor_Tensor_out", (positive_near, nearby),
+                 lambda: np.power(positive_near, nearby)))  # fmt: skip
+    for name in ("exp", "log", "log1p", "sin", "tan", "tanh", "sinh", "asinh", "floor"):
+        function = getattr(np, {"asinh": "arcsinh"}.get(name, name))
+        of = positive_near if name.startswith("log") else near
+        rows.append((f"{name}, cached", f"aten::{name}.out", (of,), lambda f=function, of=of: f(of)))
     wide = unit.astype(np.float64)
     for name in ("exp", "log", "tanh", "sin", "asin", "atan"):
         function = getattr(np, {"asin": "arcsin", "atan": "arctan"}.get(name, name))
@@ -121,7 +137,13 @@ def reductions():
     cube = floats(32, 256, 14, 14)
     i = RNG.integers(0, 100, (1024, 2048))
     mask = np.zeros((1024, 2048), bool)
+    short, doubles, narrow = floats(20000, 32), floats(20000, 32).astype(np.float64), floats(20000, 4)
     rows = [
+        ("sum, short rows", "aten::sum.IntList_out", (short, [1], False, None), lambda: short.sum(1)),
+        ("amax, short rows", "aten::amax.out", (short, [1], False), lambda: short.max(1)),
+        ("argmax, short rows", "aten::argmax.out", (short, 1, False), lambda: short.argmax(1)),
+        ("argmax float64, short", "aten::argmax.out", (doubles, 1, False), lambda: doubles.argmax(1)),
+        ("argmin, few columns", "aten::argmin.out", (narrow, 0, False), lambda: narrow.argmin(0)),
         ("sum", "aten::sum.IntList_out", (x, None, False, None), lambda: np.sum(x)),
         ("sum rows", "aten::sum.IntList_out", (x, [1], False, None), lambda: x.sum(1)),
         ("sum columns", "aten::sum.IntList_out", (x, [0], False, None), lambda: x.sum(0)),
@@ -386,10 +408,13 @@ def random_numbers():
 
 
 def transforms():
-    x = floats(64, 4096)
+    x, double, one = floats(64, 4096), floats(64, 400).astype(np.float64), floats(1, 4096)
     return [
+        Case("fft", "rfft float64", "aten::_fft_r2c.out", (double, [1], 0, True), lambda: np.fft.rfft(double)),
+        Case("fft", "rfft, one line", "aten::_fft_r2c.out", (one, [1], 0, True),
+             lambda: np.fft.rfft(one).astype(np.complex64)),
         Case("fft", "rfft", "aten::_fft_r2c.out", (x, [1], 0, True), lambda: np.fft.rfft(x).astype(np.complex64)),
-    ]
+    ]  # fmt: skip
 
 
 def cases() -> list[Case]:

@@ -23,8 +23,13 @@ ENR_INLINE auto wrap(T x) {
 template <class T>
 inline constexpr bool kIsSigned = static_cast<T>(-1) < T{0};
 
+// Bytes are divided in float, which has vectors for it: a quotient is as far from the next whole number as 1 / y.
 template <class T>
 ENR_INLINE T divide_truncating(T x, T y) {
+  if constexpr (sizeof(T) == 1) {
+    const int quotient = static_cast<int>(static_cast<float>(x) / static_cast<float>(y == 0 ? T{1} : y));
+    return static_cast<T>(y == 0 ? 0 : quotient);
+  }
   if (y == 0) return 0;
   if constexpr (kIsSigned<T>) {
     if (y == -1) return static_cast<T>(0 - wrap(x));
@@ -33,6 +38,7 @@ ENR_INLINE T divide_truncating(T x, T y) {
 }
 template <class T>
 ENR_INLINE T remainder_truncating(T x, T y) {
+  if constexpr (sizeof(T) == 1) return static_cast<T>(y == 0 ? 0 : x - divide_truncating(x, y) * y);
   if (y == 0) return 0;
   if constexpr (kIsSigned<T>) {
     if (y == -1) return 0;
@@ -43,7 +49,8 @@ template <class T>
 ENR_INLINE T divide_floor(T x, T y) {
   const T quotient = divide_truncating(x, y);
   if constexpr (kIsSigned<T>) {
-    if (remainder_truncating(x, y) != 0 && (x < 0) != (y < 0)) return static_cast<T>(quotient - 1);
+    const bool is_above = (remainder_truncating(x, y) != 0) & ((x < 0) != (y < 0));
+    return is_above ? static_cast<T>(quotient - 1) : quotient;
   }
   return quotient;
 }
@@ -51,7 +58,8 @@ template <class T>
 ENR_INLINE T remainder_floor(T x, T y) {
   const T rest = remainder_truncating(x, y);
   if constexpr (kIsSigned<T>) {
-    if (rest != 0 && (rest < 0) != (y < 0)) return static_cast<T>(rest + y);
+    const bool is_other = (rest != 0) & ((rest < 0) != (y < 0));
+    return is_other ? static_cast<T>(rest + y) : rest;
   }
   return rest;
 }
@@ -137,12 +145,17 @@ void fill_common(LoopFn* rows) {
 }
 
 template <class T>
-void fill_all(LoopFn* rows) {
-  fill_common<T>(rows);
+void fill_divisions(LoopFn* rows) {
   row(rows, Binary::kDivFloor) = &run_scalars<T, T, DivFloor>;
   row(rows, Binary::kDivTrunc) = &run_scalars<T, T, DivTrunc>;
   row(rows, Binary::kFmod) = &run_scalars<T, T, Fmod>;
   row(rows, Binary::kRemainder) = &run_scalars<T, T, Remainder>;
+}
+
+template <class T>
+void fill_all(LoopFn* rows) {
+  fill_common<T>(rows);
+  fill_divisions<T>(rows);
   row(rows, Binary::kPow) = &run_scalars<T, T, Pow>;
   row(rows, Binary::kSquaredDifference) = &run_scalars<T, T, SquaredDifference>;
   row(rows, Binary::kShiftLeft) = &run_scalars<T, T, ShiftLeft>;
@@ -165,6 +178,8 @@ void fill_binary_integer(BinaryTable& table) {
   fill_all<uint64_t>(table.binary[kBinU64]);
   fill_common<int8_t>(table.binary[kBinI8]);
   fill_common<uint8_t>(table.binary[kBinU8]);
+  fill_divisions<int8_t>(table.binary[kBinI8]);
+  fill_divisions<uint8_t>(table.binary[kBinU8]);
   fill_bool(table.binary[kBinBool]);
 }
 

@@ -7,10 +7,21 @@ namespace {
   struct name {                                  \
     explicit name(const LoopParams&) {}          \
     template <class T>                           \
-    ENR_INLINE bool operator()(T x, T y) const { \
+    ENR_INLINE auto operator()(T x, T y) const { \
       return value;                              \
     }                                            \
   };
+
+// Whether x is not 0, as 0 or 1; of bytes without a comparison, whose result would have to be masked.
+template <class T>
+ENR_INLINE uint8_t truth(T x) {
+  if constexpr (sizeof(T) == 1) {
+    const uint8_t byte = static_cast<uint8_t>(x);
+    return byte < 1 ? byte : uint8_t{1};
+  } else {
+    return x != 0;
+  }
+}
 
 ENR_FUNCTION(Eq, x == y)
 ENR_FUNCTION(Ne, x != y)
@@ -18,9 +29,9 @@ ENR_FUNCTION(Lt, x < y)
 ENR_FUNCTION(Le, x <= y)
 ENR_FUNCTION(Gt, x > y)
 ENR_FUNCTION(Ge, x >= y)
-ENR_FUNCTION(LogicalAnd, (x != 0) & (y != 0))
-ENR_FUNCTION(LogicalOr, (x != 0) | (y != 0))
-ENR_FUNCTION(LogicalXor, (x != 0) ^ (y != 0))
+ENR_FUNCTION(LogicalAnd, truth(x) & truth(y))
+ENR_FUNCTION(LogicalOr, truth(x) | truth(y))
+ENR_FUNCTION(LogicalXor, truth(x) ^ truth(y))
 #undef ENR_FUNCTION
 
 template <class T>

@@ -5,6 +5,7 @@
 #include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "kernels/convert/convert_table.h"
+#include "kernels/elementwise/line_start.h"
 #include "kernels/isa.h"
 
 namespace enr::kernels {
@@ -95,9 +96,14 @@ void convert(DType from_dtype, const void* from, DType to_dtype, void* to, size_
   const ConvertFn fn = convert_fn(from_dtype, to_dtype);
   const size_t from_size = dtype_size(from_dtype);
   const size_t to_size = dtype_size(to_dtype);
-  parallel_ranges(n, kGrain, [&](size_t begin, size_t end) {
+  const auto run = [&](size_t begin, size_t end) {
     fn(static_cast<const std::byte*>(from) + begin * from_size, static_cast<std::byte*>(to) + begin * to_size,
        end - begin);
+  };
+  parallel_ranges(n, kGrain, [&](size_t begin, size_t end) {
+    const size_t head = elements_before_line(static_cast<std::byte*>(to) + begin * to_size, to_size, end - begin);
+    if (head != 0) run(begin, begin + head);
+    run(begin + head, end);
   });
 }
 

@@ -14,22 +14,19 @@ ENR_SELECT_ISA(FftTable, fft_table)
 
 namespace {
 
-void append_root(std::vector<double>& roots, size_t numerator, size_t denominator, double direction) {
+const FftKernels<float>& kernels_of(float) { return fft_table().f32; }
+const FftKernels<double>& kernels_of(double) { return fft_table().f64; }
+
+template <class T>
+void append_root(std::vector<T>& roots, size_t numerator, size_t denominator, double direction) {
   const double angle = direction * 2 * std::numbers::pi * static_cast<double>(numerator % denominator) /
                        static_cast<double>(denominator);
-  roots.push_back(std::cos(angle));
-  roots.push_back(std::sin(angle));
-}
-
-bool is_direct(size_t n) noexcept {
-  for (const size_t factor : {2, 3, 5}) {
-    while (n % factor == 0) n /= factor;
-  }
-  return n == 1;
+  roots.push_back(static_cast<T>(std::cos(angle)));
+  roots.push_back(static_cast<T>(std::sin(angle)));
 }
 
 size_t direct_length(size_t n) noexcept {
-  if (is_direct(n)) return n;
+  if (is_direct_length(n)) return n;
   size_t length = 1;
   while (length < 2 * n - 1) length *= 2;
   return length;
@@ -37,7 +34,15 @@ size_t direct_length(size_t n) noexcept {
 
 }  // namespace
 
-std::vector<Fft::Stage> Fft::plan(size_t n, bool inverse) {
+bool is_direct_length(size_t n) noexcept {
+  for (const size_t factor : {2, 3, 5}) {
+    while (n % factor == 0) n /= factor;
+  }
+  return n == 1;
+}
+
+template <class T>
+std::vector<typename Fft<T>::Stage> Fft<T>::plan(size_t n, bool inverse) {
   std::vector<Stage> stages;
   size_t stride = 1;
   for (size_t left = n; left > 1;) {
@@ -54,13 +59,14 @@ std::vector<Fft::Stage> Fft::plan(size_t n, bool inverse) {
   return stages;
 }
 
-Fft::Fft(size_t n, bool inverse) : n_(n), direct_(direct_length(n)), inverse_(inverse) {
+template <class T>
+Fft<T>::Fft(size_t n, bool inverse) : n_(n), direct_(direct_length(n)), inverse_(inverse) {
   if (direct_ == n_) {
     stages_ = plan(n, inverse);
     return;
   }
   stages_ = plan(direct_, false);
-  std::vector<double> filter(2 * direct_);
+  std::vector<T> filter(2 * direct_);
   for (size_t i = 0; i < n; ++i) {
     append_root(chirp_, i * i % (2 * n), 2 * n, inverse ? 1 : -1);
     for (const size_t at : {i, (direct_ - i) % direct_}) {
@@ -69,26 +75,31 @@ Fft::Fft(size_t n, bool inverse) : n_(n), direct_(direct_length(n)), inverse_(in
     }
   }
   // The filter is used transformed, with the inverse transform's scale.
-  std::vector<double> work(2 * direct_);
+  std::vector<T> work(2 * direct_);
   for (const Stage& stage : stages_) {
-    fft_table().stage_one({stage.radix, stage.span, stage.stride, stage.roots.data(), -1}, filter.data(), work.data());
+    kernels_of(T{}).stage_one({stage.radix, stage.span, stage.stride, stage.roots.data(), false}, filter.data(),
+                              work.data());
     filter.swap(work);
   }
-  for (double& value : filter) value /= static_cast<double>(direct_);
+  for (T& value : filter) value /= static_cast<T>(direct_);
   filter_ = std::move(filter);
 }
 
-size_t Fft::lanes() noexcept { return fft_table().lanes; }
+template <class T>
+size_t Fft<T>::lanes() noexcept {
+  return kernels_of(T{}).lanes;
+}
 
-const double* Fft::run(double* memory, size_t lanes) const {
-  const FftTable& table = fft_table();
+template <class T>
+const T* Fft<T>::run(T* memory, size_t lanes) const {
+  const FftKernels<T>& table = kernels_of(T{});
   const bool is_single = lanes == 1;
-  double* current = memory;
-  double* other = memory + 2 * direct_ * lanes;
+  T* current = memory;
+  T* other = memory + 2 * direct_ * lanes;
   const auto transform = [&] {
-    const double direction = inverse_ && chirp_.empty() ? 1 : -1;
+    const bool is_inverse = inverse_ && chirp_.empty();
     for (const Stage& stage : stages_) {
-      const FftStage s{stage.radix, stage.span, stage.stride, stage.roots.data(), direction};
+      const FftStage<T> s{stage.radix, stage.span, stage.stride, stage.roots.data(), is_inverse};
       (is_single ? table.stage_one : table.stage)(s, current, other);
       std::swap(current, other);
     }
@@ -99,17 +110,20 @@ const double* Fft::run(double* memory, size_t lanes) const {
   }
   const auto multiply = is_single ? table.multiply_one : table.multiply;
   multiply(current, chirp_.data(), n_, false);
-  std::fill(current + 2 * n_ * lanes, current + 2 * direct_ * lanes, 0.0);
+  std::fill(current + 2 * n_ * lanes, current + 2 * direct_ * lanes, T{0});
   transform();
   // The inverse transform is the conjugate of the forward one of the conjugate.
   multiply(current, filter_.data(), direct_, true);
   transform();
   for (size_t k = 0; k < n_; ++k) {
-    double* im = current + (2 * k + 1) * lanes;
+    T* im = current + (2 * k + 1) * lanes;
     for (size_t i = 0; i < lanes; ++i) im[i] = -im[i];
   }
   multiply(current, chirp_.data(), n_, false);
   return current;
 }
+
+template class Fft<float>;
+template class Fft<double>;
 
 }  // namespace enr::kernels

@@ -1,14 +1,18 @@
 #pragma once
 
-// Fourier transforms of several lines side by side, in double precision. Lengths of factors 2, 3 and 5 directly
-// (Stockham's autosort form), others through Bluestein's identity jk = (j^2 + k^2 - (j - k)^2) / 2, which makes the
-// transform a convolution.
+// Fourier transforms of several lines side by side, in float or double precision. Lengths of factors 2, 3 and 5
+// directly (Stockham's autosort form), others through Bluestein's identity jk = (j^2 + k^2 - (j - k)^2) / 2, which
+// makes the transform a convolution.
 
 #include <cstddef>
 #include <vector>
 
 namespace enr::kernels {
 
+// Whether a length has no other factors.
+bool is_direct_length(size_t n) noexcept;
+
+template <class T>
 class Fft {
  public:
   // `inverse` is not scaled either.
@@ -20,17 +24,17 @@ class Fft {
   // How many lines run() takes at a time: 1, or this many.
   static size_t lanes() noexcept;
 
-  // Doubles that run() works on.
+  // Numbers that run() works on.
   size_t memory_size(size_t lanes) const noexcept { return 4 * direct_ * lanes; }
 
   // Transforms `lanes` lines (lanes() or 1): element k of line i is memory[2 * k * lanes + i], its imaginary part
   // `lanes` doubles behind. Returns where in `memory` the results lie, in the same order.
-  const double* run(double* memory, size_t lanes) const;
+  const T* run(T* memory, size_t lanes) const;
 
  private:
   struct Stage {
     size_t radix, span, stride;  // span: what is left of the length behind this stage
-    std::vector<double> roots;   // (re, im) of w^(p * u) for p < span, 0 < u < radix
+    std::vector<T> roots;        // (re, im) of w^(p * u) for p < span, 0 < u < radix
   };
 
   static std::vector<Stage> plan(size_t n, bool inverse);
@@ -39,7 +43,7 @@ class Fft {
   size_t direct_;  // length of the stages: n, or that of Bluestein's convolution
   bool inverse_;
   std::vector<Stage> stages_;
-  std::vector<double> chirp_, filter_;  // Bluestein's, (re, im); empty where the length is direct
+  std::vector<T> chirp_, filter_;  // Bluestein's, (re, im); empty where the length is direct
 };
 
 }  // namespace enr::kernels

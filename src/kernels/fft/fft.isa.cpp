@@ -6,17 +6,24 @@ namespace enr::kernels::ENR_ISA {
 
 namespace {
 
-template <class V>
-ENR_INLINE V read(const double* p) {
-  V v;
-  memcpy(&v, p, sizeof v);
-  return v;
-}
-
+// A vector of T, or one T.
 template <class V>
 struct Complex {
   V re, im;
 };
+
+template <class V, class T>
+ENR_INLINE Complex<V> read(const T* p) {
+  Complex<V> x;
+  memcpy(&x.re, p, sizeof(V));
+  memcpy(&x.im, p + sizeof(V) / sizeof(T), sizeof(V));
+  return x;
+}
+template <class V, class T>
+ENR_INLINE void write(T* p, Complex<V> x) {
+  memcpy(p, &x.re, sizeof(V));
+  memcpy(p + sizeof(V) / sizeof(T), &x.im, sizeof(V));
+}
 
 template <class V>
 ENR_INLINE Complex<V> operator+(Complex<V> a, Complex<V> b) {
@@ -26,37 +33,43 @@ template <class V>
 ENR_INLINE Complex<V> operator-(Complex<V> a, Complex<V> b) {
   return {a.re - b.re, a.im - b.im};
 }
-template <class V>
+template <class T, class V>
 ENR_INLINE Complex<V> scaled(Complex<V> a, double factor) {
-  return {a.re * factor, a.im * factor};
+  return {a.re * static_cast<T>(factor), a.im * static_cast<T>(factor)};
 }
-// a * i * direction
-template <class V>
-ENR_INLINE Complex<V> turned(Complex<V> a, double direction) {
-  return {a.im * -direction, a.re * direction};
+// a * i, or a * -i
+template <bool kInverse, class V>
+ENR_INLINE Complex<V> turned(Complex<V> a) {
+  if constexpr (kInverse) return {-a.im, a.re};
+  return {a.im, -a.re};
 }
-template <class V>
-ENR_INLINE Complex<V> times(Complex<V> a, double re, double im) {
-  return {a.re * re - a.im * im, a.re * im + a.im * re};
+template <class V, class T>
+ENR_INLINE Complex<V> times(Complex<V> a, T re, T im) {
+  if constexpr (sizeof(V) == sizeof(T)) {
+    return {a.re * re - a.im * im, a.re * im + a.im * re};
+  } else {
+    const V r = splat<T>(re), i = splat<T>(im);
+    return {fma(a.im, splat<T>(-im), a.re * r), fma(a.im, r, a.re * i)};
+  }
 }
 
 // The discrete Fourier transform of R values in place.
-template <size_t R, class V>
-ENR_INLINE void transform(Complex<V> (&x)[R], double direction) {
+template <size_t R, bool kInverse, class T, class V>
+ENR_INLINE void transform(Complex<V> (&x)[R]) {
   if constexpr (R == 2) {
     const Complex<V> a = x[0], b = x[1];
     x[0] = a + b;
     x[1] = a - b;
   } else if constexpr (R == 3) {
     constexpr double kSin = 0.86602540378443864676;  // sin 60 degrees
-    const Complex<V> sum = x[1] + x[2], middle = x[0] - scaled(sum, 0.5);
-    const Complex<V> side = turned(scaled(x[1] - x[2], kSin), direction);
+    const Complex<V> sum = x[1] + x[2], middle = x[0] - scaled<T>(sum, 0.5);
+    const Complex<V> side = turned<kInverse>(scaled<T>(x[1] - x[2], kSin));
     x[0] = x[0] + sum;
     x[1] = middle + side;
     x[2] = middle - side;
   } else if constexpr (R == 4) {
     const Complex<V> a = x[0] + x[2], b = x[0] - x[2], c = x[1] + x[3];
-    const Complex<V> d = turned(x[1] - x[3], direction);
+    const Complex<V> d = turned<kInverse>(x[1] - x[3]);
     x[0] = a + c;
     x[1] = b + d;
     x[2] = a - c;
@@ -66,10 +79,10 @@ ENR_INLINE void transform(Complex<V> (&x)[R], double direction) {
     constexpr double kCos1 = 0.30901699437494742410, kCos2 = -0.80901699437494742410;  // of 72 and 144 degrees
     constexpr double kSin1 = 0.95105651629515357212, kSin2 = 0.58778525229247312917;
     const Complex<V> a = x[1] + x[4], b = x[2] + x[3], c = x[1] - x[4], d = x[2] - x[3];
-    const Complex<V> near = x[0] + scaled(a, kCos1) + scaled(b, kCos2);
-    const Complex<V> far = x[0] + scaled(a, kCos2) + scaled(b, kCos1);
-    const Complex<V> near_side = turned(scaled(c, kSin1) + scaled(d, kSin2), direction);
-    const Complex<V> far_side = turned(scaled(c, kSin2) - scaled(d, kSin1), direction);
+    const Complex<V> near = x[0] + scaled<T>(a, kCos1) + scaled<T>(b, kCos2);
+    const Complex<V> far = x[0] + scaled<T>(a, kCos2) + scaled<T>(b, kCos1);
+    const Complex<V> near_side = turned<kInverse>(scaled<T>(c, kSin1) + scaled<T>(d, kSin2));
+    const Complex<V> far_side = turned<kInverse>(scaled<T>(c, kSin2) - scaled<T>(d, kSin1));
     x[0] = x[0] + a + b;
     x[1] = near + near_side;
     x[2] = far + far_side;
@@ -78,61 +91,70 @@ ENR_INLINE void transform(Complex<V> (&x)[R], double direction) {
   }
 }
 
-template <size_t R, class V>
-void run_stage(const FftStage& stage, const double* __restrict in, double* __restrict out) {
-  constexpr size_t kStep = sizeof(V) / sizeof(double);
+// kTurns: whether results are multiplied by roots; at the end all of them are 1.
+template <size_t R, bool kInverse, bool kTurns, class V, class T>
+void run_stage(const FftStage<T>& stage, const T* __restrict in, T* __restrict out) {
+  constexpr size_t kStep = 2 * sizeof(V) / sizeof(T);
   const size_t stride = stage.stride, span = stage.span;
   for (size_t p = 0; p < span; ++p) {
-    const double* roots = stage.roots + p * (R - 1) * 2;
+    const T* roots = stage.roots + p * (R - 1) * 2;
     for (size_t q = 0; q < stride; ++q) {
       Complex<V> x[R];
 #pragma GCC unroll 5
-      for (size_t t = 0; t < R; ++t) {
-        const double* from = in + (q + stride * (p + span * t)) * 2 * kStep;
-        x[t] = {read<V>(from), read<V>(from + kStep)};
-      }
-      transform(x, stage.direction);
+      for (size_t t = 0; t < R; ++t) x[t] = read<V>(in + (q + stride * (p + span * t)) * kStep);
+      transform<R, kInverse, T>(x);
 #pragma GCC unroll 5
       for (size_t u = 0; u < R; ++u) {
-        if (u != 0) x[u] = times(x[u], roots[2 * u - 2], roots[2 * u - 1]);
-        double* to = out + (q + stride * (R * p + u)) * 2 * kStep;
-        memcpy(to, &x[u].re, sizeof(V));
-        memcpy(to + kStep, &x[u].im, sizeof(V));
+        if (kTurns && u != 0) x[u] = times(x[u], roots[2 * u - 2], roots[2 * u - 1]);
+        write(out + (q + stride * (R * p + u)) * kStep, x[u]);
       }
     }
   }
 }
 
-template <class V>
-void any_stage(const FftStage& stage, const double* in, double* out) {
+template <size_t R, class V, class T>
+void any_direction(const FftStage<T>& stage, const T* in, T* out) {
+  if (stage.is_inverse) {
+    if (stage.span == 1) return run_stage<R, true, false, V>(stage, in, out);
+    return run_stage<R, true, true, V>(stage, in, out);
+  }
+  if (stage.span == 1) return run_stage<R, false, false, V>(stage, in, out);
+  run_stage<R, false, true, V>(stage, in, out);
+}
+
+template <class V, class T>
+void any_stage(const FftStage<T>& stage, const T* in, T* out) {
   switch (stage.radix) {
     case 2:
-      return run_stage<2, V>(stage, in, out);
+      return any_direction<2, V>(stage, in, out);
     case 3:
-      return run_stage<3, V>(stage, in, out);
+      return any_direction<3, V>(stage, in, out);
     case 4:
-      return run_stage<4, V>(stage, in, out);
+      return any_direction<4, V>(stage, in, out);
     default:
-      return run_stage<5, V>(stage, in, out);
+      return any_direction<5, V>(stage, in, out);
   }
 }
 
-template <class V>
-void multiply(double* data, const double* factors, size_t n, bool conjugate) {
-  constexpr size_t kStep = sizeof(V) / sizeof(double);
-  const double sign = conjugate ? -1.0 : 1.0;
-  for (size_t i = 0; i < n; ++i, data += 2 * kStep, factors += 2) {
-    Complex<V> x = times(Complex<V>{read<V>(data), read<V>(data + kStep)}, factors[0], factors[1]);
+template <class V, class T>
+void multiply(T* data, const T* factors, size_t n, bool conjugate) {
+  const T sign = conjugate ? -1 : 1;
+  for (size_t i = 0; i < n; ++i, data += 2 * sizeof(V) / sizeof(T), factors += 2) {
+    Complex<V> x = times(read<V>(data), factors[0], factors[1]);
     x.im = x.im * sign;
-    memcpy(data, &x.re, sizeof(V));
-    memcpy(data + kStep, &x.im, sizeof(V));
+    write(data, x);
   }
+}
+
+template <class T>
+FftKernels<T> kernels() {
+  return {kLanes<T>, any_stage<Vec<T>, T>, any_stage<T, T>, multiply<Vec<T>, T>, multiply<T, T>};
 }
 
 }  // namespace
 
 const FftTable& fft_table() {
-  static const FftTable table = {kLanes<double>, any_stage<F64>, any_stage<double>, multiply<F64>, multiply<double>};
+  static const FftTable table = {kernels<float>(), kernels<double>()};
   return table;
 }
 

@@ -7,20 +7,27 @@
 namespace enr::kernels {
 
 // One stage of a transform of length radix * span * stride: element i of the input and output is a real and an
-// imaginary vector of as many doubles as there are lines side by side.
+// imaginary vector of as many numbers as there are lines side by side.
+template <class T>
 struct FftStage {
   size_t radix, span, stride;
-  const double* roots;  // (re, im) of w^(p * u) for p < span, 0 < u < radix
-  double direction;     // -1 forward, 1 inverse
+  const T* roots;  // (re, im) of w^(p * u) for p < span, 0 < u < radix
+  bool is_inverse;
+};
+
+template <class T>
+struct FftKernels {
+  size_t lanes;  // lines side by side for the functions below
+  void (*stage)(const FftStage<T>& stage, const T* in, T* out);
+  void (*stage_one)(const FftStage<T>& stage, const T* in, T* out);  // a single line
+  // data[i] *= factors[i], complex, for n elements; `conjugate` conjugates the results.
+  void (*multiply)(T* data, const T* factors, size_t n, bool conjugate);
+  void (*multiply_one)(T* data, const T* factors, size_t n, bool conjugate);
 };
 
 struct FftTable {
-  size_t lanes;  // lines side by side for the functions below
-  void (*stage)(const FftStage& stage, const double* in, double* out);
-  void (*stage_one)(const FftStage& stage, const double* in, double* out);  // a single line
-  // data[i] *= factors[i], complex, for n elements; `conjugate` conjugates the results.
-  void (*multiply)(double* data, const double* factors, size_t n, bool conjugate);
-  void (*multiply_one)(double* data, const double* factors, size_t n, bool conjugate);
+  FftKernels<float> f32;
+  FftKernels<double> f64;
 };
 
 const FftTable& fft_table();

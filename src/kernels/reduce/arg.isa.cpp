@@ -1,6 +1,7 @@
 #include "kernels/reduce/reduce_table.h"
 
 #include "kernels/simd/arith.h"
+#include "kernels/simd/lanes.h"
 
 namespace enr::kernels::ENR_ISA {
 
@@ -15,46 +16,68 @@ ENR_INLINE bool beats(T x, T best) {
   return best == best && (better || x != x);
 }
 
-// The larger (or smaller) lanes; the old ones where either is NaN.
+// The larger (or smaller) lanes; the old ones where x is NaN.
 template <bool largest, class V>
 ENR_INLINE V better_of(V x, V best) {
-  return (largest ? x > best : x < best) ? x : best;
+  return largest ? max_keep_nan(best, x) : min_keep_nan(best, x);
 }
 
-// The extreme of the elements, or NaN if one of them is.
+// Whether a NaN was among the vectors seen, two at a time.
+template <class T>
+class NanSeen {
+ public:
+  ENR_INLINE void add(Vec<T> x, Vec<T> y) {
+#if defined(__AVX512F__)
+    if constexpr (is_floating) {
+      if constexpr (sizeof(T) == 4) seen_ |= _mm512_cmp_ps_mask((__m512)x, (__m512)y, _CMP_UNORD_Q);
+      if constexpr (sizeof(T) == 8) seen_ |= _mm512_cmp_pd_mask((__m512d)x, (__m512d)y, _CMP_UNORD_Q);
+    }
+#else
+    if constexpr (is_floating) seen_ |= (x != x) | (y != y);
+#endif
+  }
+#if defined(__AVX512F__)
+  ENR_INLINE bool any_seen() const { return seen_ != 0; }
+
+ private:
+  uint16_t seen_ = 0;
+#else
+  ENR_INLINE bool any_seen() const { return is_floating && any(seen_); }
+
+ private:
+  decltype(Vec<T>{} != Vec<T>{}) seen_{};
+#endif
+  static constexpr bool is_floating = static_cast<T>(0.5) != 0;
+};
+
+// The extreme of the elements, or NaN if one of them is. count > 0.
 template <bool largest, class T>
 ENR_INLINE T extreme_of(const T* p, size_t count) {
+  using V = Vec<T>;
   constexpr size_t lanes = kLanes<T>;
-  T top = p[0];
-  if (count < 4 * lanes) {
-    for (size_t i = 1; i < count; ++i) top = beats<largest, T>(p[i], top) ? p[i] : top;
-    return top;
-  }
-  Vec<T> best[4];
-  auto is_nan = load(p) != load(p);
-  for (size_t k = 0; k < 4; ++k) {
-    const Vec<T> x = load(p + (k < 3 ? k * lanes : count - lanes));  // overlaps, which an extreme does not mind
-    is_nan |= x != x;
-    best[k] = x;
-  }
-  size_t i = 3 * lanes;
+  const auto better = [](V x, V old) __attribute__((always_inline)) { return better_of<largest>(x, old); };
+  NanSeen<T> nan;
+  const V first = count < lanes ? load_repeated(p, count) : load(p);
+  nan.add(first, first);
+  V best[4] = {first, first, first, first};
+  size_t i = lanes;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    for (size_t k = 0; k < 4; ++k) {
-      const Vec<T> x = load(p + i + k * lanes);
-      is_nan |= x != x;
-      best[k] = better_of<largest>(x, best[k]);
-    }
+    const V a = load(p + i), b = load(p + i + lanes), c = load(p + i + 2 * lanes), d = load(p + i + 3 * lanes);
+    nan.add(a, b);
+    nan.add(c, d);
+    best[0] = better(a, best[0]);
+    best[1] = better(b, best[1]);
+    best[2] = better(c, best[2]);
+    best[3] = better(d, best[3]);
   }
-  for (; i + lanes <= count; i += lanes) {
-    const Vec<T> x = load(p + i);
-    is_nan |= x != x;
-    best[0] = better_of<largest>(x, best[0]);
+  // The last vector overlaps what has been seen, which an extreme does not mind.
+  for (; i < count; i += lanes) {
+    const V x = load(p + (i + lanes <= count ? i : count - lanes));
+    nan.add(x, x);
+    best[0] = better(x, best[0]);
   }
-  if (any(is_nan)) return static_cast<T>(__builtin_nan(""));
-  const Vec<T> all = better_of<largest>(better_of<largest>(best[0], best[1]), better_of<largest>(best[2], best[3]));
-  top = all[0];
-  for (size_t k = 1; k < lanes; ++k) top = (largest ? all[k] > top : all[k] < top) ? all[k] : top;
-  return top;
+  if (nan.any_seen()) return static_cast<T>(__builtin_nan(""));
+  return fold_lanes<T>(better(better(best[0], best[1]), better(best[2], best[3])), better);
 }
 
 // Where `value` first stands; it does.
@@ -63,12 +86,16 @@ ENR_INLINE size_t find(const T* p, size_t count, T value) {
   constexpr size_t lanes = kLanes<T>;
   const bool is_nan = value != value;
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const Vec<T> v = load(p + i);
-    if (is_nan ? any(v != v) : any(v == splat<T>(value))) break;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    const Vec<T> a = load(p + i), b = load(p + i + lanes), c = load(p + i + 2 * lanes), d = load(p + i + 3 * lanes);
+    const Vec<T> wanted = splat<T>(value);
+    if (is_nan || any((a == wanted) | (b == wanted) | (c == wanted) | (d == wanted))) break;
   }
-  while (!(is_nan ? p[i] != p[i] : p[i] == value)) ++i;
-  return i;
+  for (;; i += lanes) {
+    const Vec<T> v = i + lanes <= count ? load(p + i) : load_first(p + i, count - i);
+    const size_t found = is_nan ? first_true<sizeof(T)>(v != v) : first_true<sizeof(T)>(v == splat<T>(value));
+    if (found < lanes) return i + found;
+  }
 }
 
 template <class T, bool largest>
@@ -86,8 +113,48 @@ Best<T> arg_row(const T* x, size_t n, const Best<T>*, Best<T> acc) noexcept {
   return acc;
 }
 
+// Few columns without gaps: several rows are taken as one wide one.
+template <class T, bool largest>
+void arg_narrow(const T* x, size_t rows, size_t width, Best<T>* acc) {
+  constexpr size_t wide = 64;
+  const size_t folded = wide / width, count = rows / folded, used = folded * width;
+  T best[wide];
+  int32_t at[wide] = {};
+  for (size_t w = 0; w < wide; ++w) best[w] = x[w < used ? w : 0];
+  for (size_t r = 1; r < count; ++r) {
+    const T* row = x + r * used;
+    const int32_t here = static_cast<int32_t>(r);
+    for (size_t w = 0; w < used; ++w) {
+      const bool takes = beats<largest, T>(row[w], best[w]);
+      best[w] = takes ? row[w] : best[w];
+      at[w] = takes ? here : at[w];
+    }
+  }
+  for (size_t w = 0; w < width; ++w) {
+    Best<T> found = {best[w], static_cast<int64_t>(at[w]) * static_cast<int64_t>(folded), 0};
+    for (size_t k = 1; k < folded; ++k) {
+      const T value = best[k * width + w];
+      const int64_t index =
+          static_cast<int64_t>(at[k * width + w]) * static_cast<int64_t>(folded) + static_cast<int64_t>(k);
+      const bool is_same = value == found.value || (value != value && found.value != found.value);
+      if (is_same ? index < found.index : beats<largest, T>(value, found.value)) found = {value, index, 0};
+    }
+    if (acc[w].index < 0 || beats<largest, T>(found.value, acc[w].value)) {
+      acc[w].value = found.value;
+      acc[w].index = acc[w].seen + found.index;
+    }
+    acc[w].seen += static_cast<int64_t>(count * folded);
+  }
+}
+
 template <class T, bool largest>
 void arg_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const Best<T>*, Best<T>* acc) noexcept {
+  if (width <= 16 && row_stride == static_cast<ptrdiff_t>(width) && rows >= 128 && rows < (size_t{1} << 31)) {
+    const size_t folded = 64 / width, done = rows / folded * folded;
+    arg_narrow<T, largest>(x, rows, width, acc);
+    if (done < rows) arg_columns<T, largest>(x + done * width, row_stride, rows - done, width, nullptr, acc);
+    return;
+  }
   T best[kReduceColumns];
   int64_t index[kReduceColumns];
   for (size_t w = 0; w < width; ++w) {
@@ -127,6 +194,7 @@ void fill_args(ReduceTable& table) {
   fill<float>(table.arg_f32);
   fill<double>(table.arg_f64);
   fill<int64_t>(table.arg_i64);
+  fill<int32_t>(table.arg_i32);
 }
 
 }  // namespace enr::kernels::ENR_ISA

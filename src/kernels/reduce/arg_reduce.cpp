@@ -34,6 +34,9 @@ void arg_reduce(ArgReduce op, std::span<const int64_t> sizes, const ConstStrided
   const ReduceTable& table = reduce_table();
   if (in.dtype == DType::kFloat64) return run<double>(table.arg_f64, op, sizes, in, dim, values, indices);
   if (is_floating(in.dtype)) return run<float>(table.arg_f32, op, sizes, in, dim, values, indices);
+  if (in.dtype != DType::kUInt32 && dtype_size(in.dtype) <= 4) {
+    return run<int32_t>(table.arg_i32, op, sizes, in, dim, values, indices);
+  }
   run<int64_t>(table.arg_i64, op, sizes, in, dim, values, indices);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduce_table.h"
 
+#include "kernels/simd/lanes.h"
 #include "kernels/simd/math.h"
 #include "kernels/simd/sums.h"
 
@@ -228,67 +229,69 @@ T extreme_combine(T x, T y) noexcept {
 
 template <class T, class F>
 ENR_INLINE T winning_lane(Vec<T> v, T acc) {
-  T values[kLanes<T>];
-  store(values, v);
-  for (size_t i = 0; i < kLanes<T>; ++i) acc = extreme_combine<T, F>(values[i], acc);
-  return acc;
+  const T top = fold_lanes<T>(v, [](Vec<T> x, Vec<T> y) __attribute__((always_inline)) { return F::wins(x, y); });
+  return extreme_combine<T, F>(top, acc);
 }
 
 template <class T, class F>
 T extreme_row(const T* x, size_t n, const T*, T acc) noexcept {
   constexpr size_t lanes = kLanes<T>;
-  size_t i = 0;
+  if (n == 0) return acc;
+  if (n < lanes) return winning_lane<T, F>(F::of(load_repeated(x, n)), acc);
+  Vec<T> a = F::of(load(x));
+  size_t i = lanes;
   if (n >= 4 * lanes) {
-    Vec<T> a = F::of(load(x)), b = F::of(load(x + lanes)), c = F::of(load(x + 2 * lanes)),
-           d = F::of(load(x + 3 * lanes));
+    Vec<T> b = F::of(load(x + lanes)), c = F::of(load(x + 2 * lanes)), d = F::of(load(x + 3 * lanes));
     for (i = 4 * lanes; i + 4 * lanes <= n; i += 4 * lanes) {
       a = F::wins(a, F::of(load(x + i)));
       b = F::wins(b, F::of(load(x + i + lanes)));
       c = F::wins(c, F::of(load(x + i + 2 * lanes)));
       d = F::wins(d, F::of(load(x + i + 3 * lanes)));
     }
-    // The last vectors overlap what has been seen, which an extreme does not mind.
-    for (; i < n; i += lanes) a = F::wins(a, F::of(load(x + (i + lanes <= n ? i : n - lanes))));
-    return winning_lane<T, F>(F::wins(F::wins(a, b), F::wins(c, d)), acc);
+    a = F::wins(F::wins(a, b), F::wins(c, d));
   }
-  for (; i < n; ++i) acc = extreme_combine<T, F>(F::of(splat<T>(x[i]))[0], acc);
-  return acc;
+  // The last vector overlaps what has been seen, which an extreme does not mind.
+  for (; i < n; i += lanes) a = F::wins(a, F::of(load(x + (i + lanes <= n ? i : n - lanes))));
+  return winning_lane<T, F>(a, acc);
 }
 
-// Two vectors of columns from column w on.
-template <class T, class F>
-ENR_INLINE void extreme_two(const T* x, ptrdiff_t row_stride, size_t rows, T* acc) {
+// kCount vectors of columns.
+template <class T, class F, size_t kCount>
+ENR_INLINE void extreme_vectors(const T* x, ptrdiff_t row_stride, size_t rows, T* acc) {
   constexpr size_t lanes = kLanes<T>;
-  Vec<T> a = load(acc), b = load(acc + lanes);
+  Vec<T> best[kCount];
+#pragma GCC unroll 2
+  for (size_t k = 0; k < kCount; ++k) best[k] = load(acc + k * lanes);
   for (size_t r = 0; r < rows; ++r) {
     const T* p = x + static_cast<ptrdiff_t>(r) * row_stride;
-    a = F::wins(a, F::of(load(p)));
-    b = F::wins(b, F::of(load(p + lanes)));
+#pragma GCC unroll 2
+    for (size_t k = 0; k < kCount; ++k) best[k] = F::wins(best[k], F::of(load(p + k * lanes)));
   }
-  store(acc, a);
-  store(acc + lanes, b);
+#pragma GCC unroll 2
+  for (size_t k = 0; k < kCount; ++k) store(acc + k * lanes, best[k]);
 }
 
 template <class T, class F>
 void extreme_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const T*, T* acc) noexcept {
-  constexpr size_t step = 2 * kLanes<T>;
+  constexpr size_t lanes = kLanes<T>;
   // A few rows at a time, so that they are read as they lie in memory.
   constexpr size_t batch = 16;
   for (size_t r = 0; r < rows; r += batch) {
     const T* p = x + static_cast<ptrdiff_t>(r) * row_stride;
     const size_t count = rows - r < batch ? rows - r : batch;
-    size_t w = 0;
-    for (; w + step <= width; w += step) extreme_two<T, F>(p + w, row_stride, count, acc + w);
-    if (w == width) continue;
-    if (width >= step) {  // overlaps, which an extreme does not mind
-      extreme_two<T, F>(p + width - step, row_stride, count, acc + width - step);
+    if (width < lanes) {
+      for (size_t k = 0; k < count; ++k) {
+        const T* row = p + static_cast<ptrdiff_t>(k) * row_stride;
+        for (size_t w = 0; w < width; ++w) acc[w] = extreme_combine<T, F>(F::of(splat<T>(row[w]))[0], acc[w]);
+      }
       continue;
     }
-    for (; w < width; ++w) {
-      for (size_t k = 0; k < count; ++k) {
-        const T value = p[static_cast<ptrdiff_t>(k) * row_stride + static_cast<ptrdiff_t>(w)];
-        acc[w] = extreme_combine<T, F>(F::of(splat<T>(value))[0], acc[w]);
-      }
+    size_t w = 0;
+    for (; w + 2 * lanes <= width; w += 2 * lanes) extreme_vectors<T, F, 2>(p + w, row_stride, count, acc + w);
+    // The last vector overlaps, which an extreme does not mind.
+    for (; w < width; w += lanes) {
+      const size_t from = w + lanes <= width ? w : width - lanes;
+      extreme_vectors<T, F, 1>(p + from, row_stride, count, acc + from);
     }
   }
 }

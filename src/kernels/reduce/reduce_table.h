@@ -65,6 +65,7 @@ struct ReduceTable {
   ReduceKernel<float, Best<float>> arg_f32[2];
   ReduceKernel<double, Best<double>> arg_f64[2];
   ReduceKernel<int64_t, Best<int64_t>> arg_i64[2];
+  ReduceKernel<int32_t, Best<int32_t>> arg_i32[2];
 };
 const ReduceTable& reduce_table();
 

@@ -169,6 +169,30 @@ ENR_INLINE bool any(M mask) {
 #endif
 }
 
+// Whether low < x < high in every lane; a NaN is not.
+ENR_INLINE bool all_between(F32 x, double low, double high) {
+  const F32 from = constant<F32>(low), to = constant<F32>(high);
+#if defined(__AVX512F__)
+  const __mmask16 above = _mm512_cmp_ps_mask((__m512)from, (__m512)x, _CMP_LT_OQ);
+  return _mm512_mask_cmp_ps_mask(above, (__m512)x, (__m512)to, _CMP_LT_OQ) == 0xffff;
+#elif defined(__AVX2__)
+  return _mm256_movemask_ps((__m256)((from < x) & (x < to))) == 0xff;
+#else
+  return !any(~((from < x) & (x < to)));
+#endif
+}
+ENR_INLINE bool all_between(F64 x, double low, double high) {
+  const F64 from = constant<F64>(low), to = constant<F64>(high);
+#if defined(__AVX512F__)
+  const __mmask8 above = _mm512_cmp_pd_mask((__m512d)from, (__m512d)x, _CMP_LT_OQ);
+  return _mm512_mask_cmp_pd_mask(above, (__m512d)x, (__m512d)to, _CMP_LT_OQ) == 0xff;
+#elif defined(__AVX2__)
+  return _mm256_movemask_pd((__m256d)((from < x) & (x < to))) == 0xf;
+#else
+  return !any(~((from < x) & (x < to)));
+#endif
+}
+
 // The lower and the upper half of the lanes as doubles, and back.
 ENR_INLINE F64 low_doubles(F32 v) {
 #if defined(__AVX512F__)

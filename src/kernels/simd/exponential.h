@@ -135,16 +135,21 @@ ENR_INLINE V exp2(V x) {
   return scale_by(fma(exp2_tail(r), r, constant<V>(1)), n);
 }
 
+// (exp(x) - 1) / 2 for x between kExpm1Low and kExpHigh: with half the power of two the largest one still is finite.
+template <class V>
+ENR_INLINE V half_expm1(V x) {
+  Whole<V> n;
+  const V r = exp_reduce(x, n);
+  const V p = fma(expm1_tail(r), r * r, r);
+  const V half = power_of_two<V>(n.integer - 1);
+  return fma(half, p, half - constant<V>(0.5));
+}
+
 template <class V>
 ENR_INLINE V expm1(V x) {
   const V limited =
       min_keep_nan(max_keep_nan(x, constant<V>(FloatFormat<V>::kExpm1Low)), constant<V>(FloatFormat<V>::kExpHigh));
-  Whole<V> n;
-  const V r = exp_reduce(limited, n);
-  const V p = fma(expm1_tail(r), r * r, r);
-  // With half the power of two the largest one still is finite.
-  const V half = power_of_two<V>(n.integer - 1);
-  const V halved = fma(half, p, half - constant<V>(0.5));
+  const V halved = half_expm1(limited);
   return x == V{} ? x : halved + halved;
 }
 
@@ -176,20 +181,25 @@ ENR_INLINE F64 tanh(F64 x) {
 
 template <class V>
 ENR_INLINE V sinh(V x) {
+  constexpr double limit = FloatFormat<V>::kExpHigh - 2;
   const V a = abs(x);
-  const V e = expm1(a);
+  // With h = (e^a - 1) / 2: (e^a - e^-a) / 2 = h + h / (2h + 1).
+  const V h = half_expm1(min_keep_nan(a, constant<V>(limit)));
+  const V near = copysign(h + h / (h + h + constant<V>(1)), x);
+  if (__builtin_expect(all_between(a, -1, limit), 1)) return near;
   const V half = exp(a * constant<V>(0.5));
-  const V near = constant<V>(0.5) * (e + e / (e + constant<V>(1)));
-  return copysign(a > constant<V>(FloatFormat<V>::kExpHigh - 2) ? constant<V>(0.5) * half * half : near, x);
+  return a > constant<V>(limit) ? copysign(constant<V>(0.5) * half * half, x) : near;
 }
 
 template <class V>
 ENR_INLINE V cosh(V x) {
+  constexpr double limit = FloatFormat<V>::kExpHigh - 2;
   const V a = abs(x);
   const V e = exp(a);
-  const V half = exp(a * constant<V>(0.5));
   const V near = constant<V>(0.5) * e + constant<V>(0.5) / e;
-  return a > constant<V>(FloatFormat<V>::kExpHigh - 2) ? constant<V>(0.5) * half * half : near;
+  if (__builtin_expect(all_between(a, -1, limit), 1)) return near;
+  const V half = exp(a * constant<V>(0.5));
+  return a > constant<V>(limit) ? constant<V>(0.5) * half * half : near;
 }
 
 }  // namespace enr::kernels::ENR_ISA

@@ -3,7 +3,7 @@
 // Accurate sums: short runs in the vector's own type, runs together in double.
 
 #include "kernels/simd/arith.h"
-#include "kernels/simd/partial.h"
+#include "kernels/simd/lanes.h"
 
 namespace enr::kernels::ENR_ISA {
 
@@ -76,12 +76,7 @@ ENR_INLINE double sum_of(const T* x, size_t n, F f) {
   if (i < n) {
     V rest{};
     for (; i + lanes <= n; i += lanes) rest += f(load(x + i));
-    if (i < n) {
-      T values[lanes];
-      store(values, f(load_first(x + i, n - i)));
-      for (size_t k = n - i; k < lanes; ++k) values[k] = 0;
-      rest += load(values);
-    }
+    if (i < n) rest += keep_first<T>(f(load_first(x + i, n - i)), n - i);
     sum.add(total_of(rest));
   }
   return sum.value();

@@ -22,17 +22,24 @@ struct Angle {
   V rest;
 };
 
-// Float angles are reduced in double, or, where products and sums round once and all angles are small, in float: then
-// the first step is exact.
-ENR_INLINE Angle<F32> reduce_angle(F32 x) {
+// Angles up to here are reduced by reduce_near. In float, where products and sums round once: then the first step is
+// exact.
+template <class V>
+inline constexpr double kNearLimit = kTrigLimit;
 #if defined(__FMA__) || defined(__aarch64__)
-  if (__builtin_expect(!any(~(abs(x) < constant<F32>(8192))), 1)) {
-    const Whole<F32> n = nearest_whole(x, kTwoOverPi);
-    const F32 first = fma(n.value, constant<F32>(-1.57079637050628662), x);
-    const F32 second = fma(n.value, constant<F32>(4.37113882867379289e-8), first);
-    return {n.integer, fma(n.value, constant<F32>(1.71512449944288281e-15), second), F32{}};
-  }
+template <>
+inline constexpr double kNearLimit<F32> = 8192;
+
+ENR_INLINE Angle<F32> reduce_near(F32 x) {
+  const Whole<F32> n = nearest_whole(x, kTwoOverPi);
+  const F32 first = fma(n.value, constant<F32>(-1.57079637050628662), x);
+  const F32 second = fma(n.value, constant<F32>(4.37113882867379289e-8), first);
+  return {n.integer, fma(n.value, constant<F32>(1.71512449944288281e-15), second), F32{}};
+}
 #endif
+
+// In double.
+ENR_INLINE Angle<F32> reduce_angle(F32 x) {
   const F64 low = low_doubles(x), high = high_doubles(x);
   const F64 n_low = nearest_whole(low, kTwoOverPi).value, n_high = nearest_whole(high, kTwoOverPi).value;
   const F64 first = constant<F64>(-kHalfPi1), second = constant<F64>(-kHalfPi2);
@@ -51,6 +58,11 @@ ENR_INLINE Angle<F64> reduce_angle(F64 x) {
   const F64 r = y + low;
   return {n.integer, r, (y - r) + low};
 }
+
+#if !defined(__FMA__) && !defined(__aarch64__)
+ENR_INLINE Angle<F32> reduce_near(F32 x) { return reduce_angle(x); }
+#endif
+ENR_INLINE Angle<F64> reduce_near(F64 x) { return reduce_angle(x); }
 
 template <class V>
 ENR_INLINE V sin_near(V r, V rest) {
@@ -81,20 +93,37 @@ ENR_INLINE V cos_near(V r, V rest) {
 
 // sin of the angle turned on by `turns` quadrants.
 template <class V>
-ENR_INLINE V sin_turned(V x, int turns) {
-  const Angle<V> angle = reduce_angle(x);
+ENR_INLINE V sin_turned(Angle<V> angle, int turns) {
   const UnsignedOf<V> quadrant = (UnsignedOf<V>)(angle.quadrant + turns);
   const V value = (quadrant & 1) != 0 ? cos_near(angle.r, angle.rest) : sin_near(angle.r, angle.rest);
   return (V)((UnsignedOf<V>)value ^ ((quadrant & 2) << (sizeof(ScalarOf<V>) * 8 - 2)));
 }
 
-// Takes the lanes of x beyond the limit, and what is not finite, to f.
-template <class V, class F>
-ENR_INLINE V patch_far_angles(V x, V result, F f) {
+ENR_INLINE F32 tan_of(Angle<F32> angle) {
+  const F32 r = angle.r, z = r * r;
+  const F32 p = polynomial(z, 0.3333315657, 0.1333880694, 0.0534106452, 0.02443244285, 0.003116162518, 0.009387659358);
+  const F32 tangent = fma(p * z, r, r);
+  return (angle.quadrant & 1) != 0 ? constant<F32>(-1) / tangent : tangent;
+}
+ENR_INLINE F64 tan_of(Angle<F64> angle) {
+  const F64 sine = sin_near(angle.r, angle.rest), cosine = cos_near(angle.r, angle.rest);
+  const auto is_odd = (angle.quadrant & 1) != 0;
+  return (is_odd ? negate(cosine) : sine) / (is_odd ? sine : cosine);
+}
+
+// f of an angle; far_f of the numbers beyond the limit, and of what is not finite, one by one.
+template <class V, class F, class G>
+ENR_INLINE V of_angle(V x, F f, G far_f) {
+  if (__builtin_expect(all_between(x, -kNearLimit<V>, kNearLimit<V>), 1)) return f(reduce_near(x));
+  V result = f(reduce_angle(x));
+  // The lanes' results do not depend on their neighbours.
+  if constexpr (kNearLimit<V> != kTrigLimit) {
+    result = abs(x) < constant<V>(kNearLimit<V>) ? f(reduce_near(x)) : result;
+  }
   const auto is_far = ~(abs(x) < constant<V>(kTrigLimit));
-  if (__builtin_expect(!any(is_far), 1)) return result;
+  if (!any(is_far)) return result;
   const V patched = each_lane(x, [&](ScalarOf<V> v) {
-    return __builtin_fabs(v) < kTrigLimit ? v : static_cast<ScalarOf<V>>(f(static_cast<ScalarOf<V>>(v)));
+    return __builtin_fabs(v) < kTrigLimit ? v : static_cast<ScalarOf<V>>(far_f(static_cast<ScalarOf<V>>(v)));
   });
   return is_far ? patched : result;
 }
@@ -106,24 +135,17 @@ ENR_INLINE double far_cos(double x) { return __builtin_cos(x); }
 ENR_INLINE float far_tan(float x) { return __builtin_tanf(x); }
 ENR_INLINE double far_tan(double x) { return __builtin_tan(x); }
 
-template <class V>
-ENR_INLINE V sin(V x) {
-  return patch_far_angles(x, x == V{} ? x : sin_turned(x, 0), [](ScalarOf<V> v) { return far_sin(v); });
-}
-
-template <class V>
-ENR_INLINE V cos(V x) {
-  return patch_far_angles(x, sin_turned(x, 1), [](ScalarOf<V> v) { return far_cos(v); });
-}
-
-template <class V>
-ENR_INLINE V tan(V x) {
-  const Angle<V> angle = reduce_angle(x);
-  const V sine = sin_near(angle.r, angle.rest), cosine = cos_near(angle.r, angle.rest);
-  const auto is_odd = ((UnsignedOf<V>)angle.quadrant & 1) != 0;
-  const V quotient = (is_odd ? negate(cosine) : sine) / (is_odd ? sine : cosine);
-  return patch_far_angles(x, x == V{} ? x : quotient, [](ScalarOf<V> v) { return far_tan(v); });
-}
+#define ENR_OF_ANGLE(name, value)                                                \
+  template <class V>                                                             \
+  ENR_INLINE V name(V x) {                                                       \
+    return of_angle(                                                             \
+        x, [&](Angle<V> angle) __attribute__((always_inline)) { return value; }, \
+        [](ScalarOf<V> v) { return far_##name(v); });                            \
+  }
+ENR_OF_ANGLE(sin, x == V{} ? x : sin_turned(angle, 0))
+ENR_OF_ANGLE(cos, sin_turned(angle, 1))
+ENR_OF_ANGLE(tan, x == V{} ? x : tan_of(angle))
+#undef ENR_OF_ANGLE
 
 // atan of 0 <= a <= 1.
 ENR_INLINE F32 atan_near(F32 a) {

@@ -112,6 +112,46 @@ ENR_INLINE F64 fma(F64 a, F64 b, F64 c) {
 #endif
 }
 
+#if defined(__FMA__) || defined(__aarch64__)
+// a * b - c and c - a * b, rounded once.
+ENR_INLINE F32 fused_minus(F32 a, F32 b, F32 c) {
+#if defined(__AVX512F__)
+  return (F32)_mm512_fmsub_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (F32)_mm256_fmsub_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return (F32)vfmaq_f32((float32x4_t)-c, (float32x4_t)a, (float32x4_t)b);
+#endif
+}
+ENR_INLINE F64 fused_minus(F64 a, F64 b, F64 c) {
+#if defined(__AVX512F__)
+  return (F64)_mm512_fmsub_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+  return (F64)_mm256_fmsub_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return (F64)vfmaq_f64((float64x2_t)-c, (float64x2_t)a, (float64x2_t)b);
+#endif
+}
+ENR_INLINE F32 minus_fused(F32 c, F32 a, F32 b) {
+#if defined(__AVX512F__)
+  return (F32)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+  return (F32)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return (F32)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#endif
+}
+ENR_INLINE F64 minus_fused(F64 c, F64 a, F64 b) {
+#if defined(__AVX512F__)
+  return (F64)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+  return (F64)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return (F64)vfmsq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#endif
+}
+#endif
+
 // x > limit ? limit : x and its mirror: a NaN in x stays, as eager's clamp wants.
 template <class V>
 ENR_INLINE V min_keep_nan(V x, V limit) {

@@ -36,13 +36,32 @@ Loop make_loop(LoopFn run, DType in, DType out, uint8_t cost) noexcept {
 Loop unary_loop(Unary op, DType dtype) noexcept {
   const int index = static_cast<int>(op);
   const UnaryTable& table = unary_table();
-  const LoopFn run = dtype == DType::kFloat32   ? table.f32[index]
-                     : dtype == DType::kFloat64 ? table.f64[index]
-                     : dtype == DType::kInt64   ? table.i64[index]
-                     : dtype == DType::kInt32   ? table.i32[index]
-                     : dtype == DType::kBool    ? table.b8[index]
-                                                : nullptr;
-  return make_loop(run, dtype, dtype, kUnaryEntries[index].cost);
+  const auto run_of = [&]() -> LoopFn {
+    switch (dtype) {
+      case DType::kFloat32:
+        return table.f32[index];
+      case DType::kFloat64:
+        return table.f64[index];
+      case DType::kFloat16:
+      case DType::kBFloat16:
+        return table.halves[index];
+      case DType::kInt64:
+        return table.i64[index];
+      case DType::kInt32:
+        return table.i32[index];
+      case DType::kInt16:
+        return table.i16[index];
+      case DType::kInt8:
+        return table.i8[index];
+      case DType::kUInt8:
+        return table.u8[index];
+      case DType::kBool:
+        return table.b8[index];
+      default:
+        return nullptr;
+    }
+  };
+  return make_loop(run_of(), dtype, dtype, kUnaryEntries[index].cost);
 }
 
 Loop predicate_loop(Predicate op, DType dtype) noexcept {

@@ -28,16 +28,14 @@ void run(void* out, const void* const* in, const uint8_t* step, size_t n, const 
     }                                                      \
   };
 
-// Integers wrap: the arithmetic is unsigned.
+// Integers wrap: the arithmetic is unsigned, of the type's own width where that is at least 32 bits.
 template <class T>
-struct Unsigned;
+struct Unsigned {
+  using type = uint32_t;
+};
 template <>
 struct Unsigned<int64_t> {
   using type = uint64_t;
-};
-template <>
-struct Unsigned<int32_t> {
-  using type = uint32_t;
 };
 template <class T>
 ENR_INLINE typename Unsigned<T>::type wrap(T x) {
@@ -57,6 +55,8 @@ ENR_FUNCTION(IntRelu, x < 0 ? T{0} : x)
 ENR_FUNCTION(IntClamp, clamp(x, static_cast<T>(p.i), static_cast<T>(p.j)))
 ENR_FUNCTION(IntScale, static_cast<T>(wrap(x) * wrap(static_cast<T>(p.i)) + wrap(static_cast<T>(p.j))))
 ENR_FUNCTION(IntNot, static_cast<T>(~x))
+ENR_FUNCTION(HalfAbs, static_cast<T>(x & 0x7fff))
+ENR_FUNCTION(HalfNeg, static_cast<T>(x ^ 0x8000))
 ENR_FUNCTION(BoolNot, x == 0)
 ENR_FUNCTION(BoolIsFalse, x == 0)
 ENR_FUNCTION(Never, x != x)
@@ -134,6 +134,11 @@ void fill_integer_predicates(LoopFn* rows) {
 void fill_unary_integer(UnaryTable& table) {
   fill<int64_t>(table.i64);
   fill<int32_t>(table.i32);
+  fill<int16_t>(table.i16);
+  fill<int8_t>(table.i8);
+  fill<uint8_t>(table.u8);
+  table.halves[static_cast<int>(Unary::kAbs)] = &run<uint16_t, uint16_t, HalfAbs>;
+  table.halves[static_cast<int>(Unary::kNeg)] = &run<uint16_t, uint16_t, HalfNeg>;
   table.b8[static_cast<int>(Unary::kBitwiseNot)] = &run<uint8_t, uint8_t, BoolNot>;
   fill_floating_predicates<float, uint32_t, FloatBits>(table.predicate_f32);
   fill_floating_predicates<double, uint64_t, DoubleBits>(table.predicate_f64);

@@ -17,6 +17,10 @@ struct UnaryTable {
   LoopFn f64[kUnaryOps];
   LoopFn i64[kUnaryOps];
   LoopFn i32[kUnaryOps];
+  LoopFn i16[kUnaryOps];
+  LoopFn i8[kUnaryOps];
+  LoopFn u8[kUnaryOps];
+  LoopFn halves[kUnaryOps];  // of both half types: what only concerns the sign
   LoopFn b8[kUnaryOps];
   ActivationFn activations[kUnaryOps];
   LoopFn predicate_f32[kPredicates];

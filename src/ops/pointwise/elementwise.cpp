@@ -7,6 +7,7 @@
 #include "kernels/complex/complex.h"
 #include "kernels/convert/convert.h"
 #include "kernels/elementwise/driver.h"
+#include "kernels/elementwise/line_start.h"
 #include "kernels/reduce/reduce.h"
 
 namespace enr::ops {
@@ -58,14 +59,19 @@ Shape common_shape(std::span<const Operand> in) {
 void run_flat(const Loop& loop, const LoopParams& params, const void* const* data, const uint8_t* step, size_t count,
               std::byte* out) {
   const size_t grain = std::max<size_t>(kThreadGrain / std::max<size_t>(loop.cost, 1), 1024);
-  if (count <= grain) return loop.run(out, data, step, count, params);
+  if (count <= std::min(grain, kernels::kShortOutput)) return loop.run(out, data, step, count, params);
   const size_t out_size = dtype_size(loop.out);
-  parallel_ranges(count, grain, [&](size_t begin, size_t end) {
+  const auto run = [&](size_t begin, size_t end) {
     const void* in[kMaxInputs] = {};
     for (size_t k = 0; k < loop.inputs; ++k) {
       in[k] = static_cast<const std::byte*>(data[k]) + begin * step[k] * dtype_size(loop.in[k]);
     }
     loop.run(out + begin * out_size, in, step, end - begin, params);
+  };
+  parallel_ranges(count, grain, [&](size_t begin, size_t end) {
+    const size_t head = kernels::elements_before_line(out + begin * out_size, out_size, end - begin);
+    if (head != 0) run(begin, begin + head);
+    run(begin + head, end);
   });
 }
 

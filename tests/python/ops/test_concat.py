@@ -2,7 +2,11 @@
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given
+
+import executorch_numpy_runtime as en
+from builder import ProgramBuilder
 
 from .data_call import DTYPES, array, arrays, check, examples, refuses
 
@@ -30,6 +34,22 @@ def test_stack(data, x, count):
     dim = data.draw(st.integers(0, x.ndim))
     parts = [array(x.dtype, x.shape, i) for i in range(count)]
     check(data, "aten::stack.out", parts, dim - x.ndim - 1, expected=np.stack(parts, dim))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 16])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "complex128"])
+def test_columns(count, dtype):
+    parts = [array(np.dtype(dtype), (2500,), i) for i in range(count)]
+    together = np.stack(parts, -1)
+    p = ProgramBuilder()
+    stacked = p.tensor(together.dtype, together.shape)
+    p.call("aten::stack.out", [p.input(part.dtype, part.shape) for part in parts], -1, out=stacked)
+    columns = [p.tensor(part.dtype, part.shape) for part in parts]
+    p.call("aten::unbind_copy.int_out", stacked, 1, p.value(columns))
+    p.output(stacked, *columns)
+    got = en.Runtime.get().load_program(p.build()).load_method("forward")(parts)
+    for array_got, expected in zip(got, [together, *parts], strict=True):
+        np.testing.assert_array_equal(array_got, expected)
 
 
 @examples

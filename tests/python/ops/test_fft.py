@@ -12,7 +12,7 @@ import executorch_numpy_runtime as en
 from .single_call import In, call_one, dim_orders
 
 NORMS = ["backward", "ortho", "forward"]  # of forward transforms: not scaled, by the root, by the count
-SIZES = [1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 31, 64]
+SIZES = [1, 2, 3, 4, 5, 7, 8, 10, 12, 13, 16, 31, 64]
 EXAMPLES = settings(max_examples=80, deadline=None)
 
 

@@ -181,6 +181,25 @@ def test_places(name, reference, case, whole):
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
+@pytest.mark.parametrize("shape", [(700, 3), (515, 16), (200, 5), (9, 17), (7, 70), (5, 1100)])
+def test_places_in_narrow_and_in_short_rows(shape, dtype):
+    random = np.random.default_rng(3)
+    for specials in (False, True):
+        x = random.integers(0, 90, shape).astype(dtype)  # with equals
+        if specials and dtype in FLOATS:
+            x[shape[0] // 2, :2] = x[-1, -1] = np.nan
+            x[0] = np.inf
+        comparable = x.astype(np.float64) if dtype in FLOATS else x
+        for name, place, extreme in (("max", np.argmax, np.max), ("min", np.argmin, np.min)):
+            for axis in (0, 1):
+                expected = place(comparable, axis)
+                got = call_one(f"aten::arg{name}.out", x, axis, False, dtype=I64, shape=expected.shape)
+                np.testing.assert_array_equal(got, expected)
+                got = call_one(f"aten::a{name}.out", x, [axis], False, dtype=x.dtype, shape=expected.shape)
+                np.testing.assert_array_equal(got.astype(comparable.dtype), extreme(comparable, axis))
+
+
 @pytest.mark.parametrize("name", ["amax.out", "argmax.out", "max.dim_max", "max.unary_out"])
 def test_no_elements_have_no_extreme(name):
     x = np.zeros((0, 3), np.float32)
