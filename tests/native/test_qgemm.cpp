@@ -108,7 +108,7 @@ TEST_CASE("a workspace for one thread serves any number of threads") {
 }
 
 void check_dynamic(const Size& size, QWeightType type, size_t block_size, WeightLayout layout, bool half,
-                   size_t threads) {
+                   size_t threads, bool float_scales = false) {
   const auto [m, n, k] = size;
   const size_t a_stride = k + 1, c_stride = n + 2, blocks = block_size == 0 ? 1 : (k + block_size - 1) / block_size;
   const std::vector<uint8_t> a = random_bytes(m * a_stride + 1, 1), bytes = random_bytes(n * k + n + k + 1, 2);
@@ -118,8 +118,9 @@ void check_dynamic(const Size& size, QWeightType type, size_t block_size, Weight
   for (const float v : block_floats) block_scales.push_back(bfloat16_bits(v));
   QWeights w = make_weights(type, n, k, bytes, layout);
   w.block_size = block_size;
+  w.has_float_scales = float_scales;
   const bool with_bias = n % 3 != 0;
-  const QDynamic q{.scales = scales.data(),
+  const QDynamic q{.scales = float_scales ? block_floats.data() : scales.data(),
                    .scale_count = n % 2 == 0 && n != 0 ? n : 1,
                    .block_scales = block_scales.data(),
                    .bias = with_bias ? bias.data() : nullptr};
@@ -151,8 +152,10 @@ void check_dynamic(const Size& size, QWeightType type, size_t block_size, Weight
         double sum = 0;
         magnitude = 1;
         for (size_t p = 0; p < k; ++p) {
+          const size_t at = block_size == 0 ? 0 : j * blocks + p / block_size;
           const double scale = block_size == 0 ? scales[q.scale_count == 1 ? 0 : j]
-                                               : bfloat16_value(block_scales[j * blocks + p / block_size]);
+                               : float_scales  ? block_floats[at]
+                                               : bfloat16_value(block_scales[at]);
           const double term = (number(a[i * a_stride + p], false) - rows[i].zero_point) * scale * weight(w, j, p);
           sum += term;
           magnitude += std::abs(term) * rows[i].scale;
@@ -190,6 +193,7 @@ TEST_CASE("dynamically quantised products with int4 weights in blocks") {
   for (const Size& size : kSizes) {
     for (const size_t block : {32, 64, 96, 256}) {
       check_dynamic(size, QWeightType::kInt4, block, WeightLayout::kOutputMajor, block == 64, block == 32 ? 3 : 1);
+      check_dynamic(size, QWeightType::kInt4, block, WeightLayout::kOutputMajor, false, 1, true);
     }
   }
   set_num_threads(0);

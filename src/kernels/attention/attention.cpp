@@ -7,6 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/quantize/quantize.h"
 #include "kernels/softmax/softmax.h"
 
 namespace enr::kernels {
@@ -19,6 +20,8 @@ constexpr float kMasked = -std::numeric_limits<float>::infinity();
 constexpr size_t kScoresAtOnce = 64 * 1024;
 // Enough rows to pay for packing keys and values once more.
 constexpr size_t kLeastRows = 48;
+// Keys (or values) that are brought from levels to numbers at a time; a product sums so many inputs in one go.
+constexpr size_t kLevelRows = 128;
 
 template <class T>
 size_t visible_keys(const Attention<T>& call, size_t row) noexcept {
@@ -35,7 +38,7 @@ Attention<float> shared_heads_as_rows(const Attention<float>& given) noexcept {
   call.queries = group;
   call.keys = visible_keys(given, 0);
   call.is_causal = false;
-  call.k.heads_per = call.v.heads_per = 1;
+  call.k.heads_per = call.v.heads_per = call.k_levels.levels.heads_per = call.v_levels.levels.heads_per = 1;
   const auto fold = [&](auto& operand) {
     operand.row_stride = operand.head_stride;
     operand.head_stride *= group;
@@ -52,6 +55,7 @@ struct Blocks {
   size_t score_stride;  // of a row of scores
   size_t score_bytes;
   size_t product_bytes;
+  size_t level_bytes;  // numbers of kLevelRows rows
 
   explicit Blocks(const Attention<float>& call) noexcept {
     const size_t heads = std::max<size_t>(1, call.batch * call.heads);
@@ -65,8 +69,11 @@ struct Blocks {
     product_bytes = std::max(batch_matmul_workspace_bytes(1, rows, call.keys, call.head_size),
                              batch_matmul_workspace_bytes(1, rows, call.value_size, call.keys));
     product_bytes = (product_bytes + 63) / 64 * 64;
+    const bool has_levels = call.k_levels.levels.data != nullptr;
+    level_bytes = has_levels ? kLevelRows * std::max(call.head_size, call.value_size) * sizeof(float) : 0;
+    level_bytes = (level_bytes + 63) / 64 * 64;
   }
-  size_t bytes() const noexcept { return score_bytes + product_bytes; }
+  size_t bytes() const noexcept { return score_bytes + product_bytes + level_bytes; }
 };
 
 // One row of scores becomes weights.
@@ -98,12 +105,24 @@ void weigh(const Attention<float>& call, size_t batch, size_t head, size_t row, 
   if (log_sum != nullptr) *log_sum = largest - std::log(scores[top]);
 }
 
+// Rows [first, first + count) of a head as numbers, back to back.
+void to_numbers(const AttentionLevels& from, size_t batch, size_t head, size_t first, size_t count, size_t size,
+                float* to) noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    const int8_t* row = from.levels.row(batch, head, first + i);
+    const size_t index = static_cast<size_t>(row - from.levels.data) / size;
+    dequantize(row, to + i * size, size, {from.scales[index], from.zero_points[index]});
+  }
+}
+
 void attend(const Attention<float>& call, const Blocks& blocks, size_t task, std::byte* workspace) noexcept {
   const size_t head = task / blocks.blocks % call.heads, batch = task / blocks.blocks / call.heads;
   const size_t first = task % blocks.blocks * blocks.rows, rows = std::min(blocks.rows, call.queries - first);
   const size_t keys = visible_keys(call, first + rows - 1);
   auto* scores = reinterpret_cast<float*>(workspace);
   std::byte* packed = workspace + blocks.score_bytes;
+  auto* numbers = reinterpret_cast<float*>(packed + blocks.product_bytes);
+  const bool has_levels = call.k_levels.levels.data != nullptr;
 
   BatchMatmul product;
   product.m = rows;
@@ -112,11 +131,22 @@ void attend(const Attention<float>& call, const Blocks& blocks, size_t task, std
   product.b_transposed = true;
   product.a = call.q.row(batch, head, first);
   product.a_stride = call.q.row_stride;
-  product.b = call.k.row(batch, head, 0);
-  product.b_stride = call.k.row_stride;
   product.c = scores;
   product.c_stride = blocks.score_stride;
-  batch_matmul(product, packed);
+  if (has_levels) {
+    product.b = numbers;
+    product.b_stride = call.head_size;
+    for (size_t key = 0; key < keys; key += kLevelRows) {
+      product.n = std::min(kLevelRows, keys - key);
+      product.c = scores + key;
+      to_numbers(call.k_levels, batch, head, key, product.n, call.head_size, numbers);
+      batch_matmul(product, packed);
+    }
+  } else {
+    product.b = call.k.row(batch, head, 0);
+    product.b_stride = call.k.row_stride;
+    batch_matmul(product, packed);
+  }
 
   for (size_t r = 0; r < rows; ++r) {
     float* row = scores + r * blocks.score_stride;
@@ -132,11 +162,23 @@ void attend(const Attention<float>& call, const Blocks& blocks, size_t task, std
   sum.k = keys;
   sum.a = scores;
   sum.a_stride = blocks.score_stride;
-  sum.b = call.v.row(batch, head, 0);
-  sum.b_stride = call.v.row_stride;
   sum.c = call.out.row(batch, head, first);
   sum.c_stride = call.out.row_stride;
-  batch_matmul(sum, packed);
+  if (!has_levels) {
+    sum.b = call.v.row(batch, head, 0);
+    sum.b_stride = call.v.row_stride;
+    return batch_matmul(sum, packed);
+  }
+  sum.b = numbers;
+  sum.b_stride = call.value_size;
+  for (size_t key = 0; key < keys; key += kLevelRows) {
+    sum.k = std::min(kLevelRows, keys - key);
+    sum.a = scores + key;
+    to_numbers(call.v_levels, batch, head, key, sum.k, call.value_size, numbers);
+    batch_matmul(sum, packed);
+    sum.addend = sum.c;  // from the second block on
+    sum.addend_stride = sum.c_stride;
+  }
 }
 
 size_t task_count(const Attention<float>& call, const Blocks& blocks) noexcept {

@@ -3,6 +3,7 @@
 // Scaled dot-product attention: out = softmax(scale * q k^T + mask) v, for every batch and head.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace enr::kernels {
 
@@ -18,6 +19,14 @@ struct AttentionOperand {
   }
 };
 
+// Rows of int8 levels: number = (level - zero point) * scale, with a pair for every row of `size` elements as they lie
+// in memory.
+struct AttentionLevels {
+  AttentionOperand<const int8_t> levels;  // data is null where there are none
+  const int8_t* zero_points = nullptr;
+  const float* scales = nullptr;
+};
+
 // A row that sees no key (all are masked, or there are none) gives zeros.
 template <class T>
 struct Attention {
@@ -26,10 +35,11 @@ struct Attention {
   bool is_causal = false;  // query i sees keys [0, first_visible + i]
   size_t first_visible = 0;
   AttentionOperand<const T> q, k, v;
-  AttentionOperand<const T> mask;  // added to the scores; data is null where there is none
-  AttentionOperand<T> out;         // must not overlap the others
-  T* weights = nullptr;            // if wanted: the softmax, [batch, heads, queries, keys]
-  T* log_sums = nullptr;           // if wanted: log(sum(exp(scores))), [batch, heads, queries]; 0 where no key is seen
+  AttentionLevels k_levels, v_levels;  // float32 only: instead of k and v, both or none
+  AttentionOperand<const T> mask;      // added to the scores; data is null where there is none
+  AttentionOperand<T> out;             // must not overlap the others
+  T* weights = nullptr;                // if wanted: the softmax, [batch, heads, queries, keys]
+  T* log_sums = nullptr;  // if wanted: log(sum(exp(scores))), [batch, heads, queries]; 0 where no key is seen
 };
 
 // Spreads over the pool by itself. `workspace` is 64-byte aligned and as large as asked for.

@@ -231,6 +231,7 @@ class Runner {
     tile.k = w.k;
     tile.block_size = w.block_size;
     tile.blocks = panels_.blocks;
+    tile.has_float_scales = w.has_float_scales;
     tile.wide = rows.wide;
     const size_t next = product_.backwards ? panel - 1 : panel + 1;
     if (next < panels_.count && w.n * w.k >= kFetchedWeights) tile.next = panels_.at(product_.packed, next);

@@ -33,11 +33,13 @@ struct QWeights {
   // 0, or the weights of an output have a scale for each block of so many inputs (a multiple of 32; the last block may
   // be shorter).
   size_t block_size = 0;
+  bool has_float_scales = false;  // of blocks: float rather than bfloat16
 };
 
 // Packed weights hold everything that is known before the activations are; 64-byte aligned, in the layout of the active
 // instruction set.
-size_t qgemm_packed_bytes(const QWeights& weights) noexcept;  // looks at type, n, k and block_size only
+size_t qgemm_packed_bytes(
+    const QWeights& weights) noexcept;  // looks at type, n, k, block_size and has_float_scales only
 
 // --- Statically quantised: 8-bit in, 8-bit out. Equal to XNNPACK bit for bit. ---
 
@@ -72,11 +74,11 @@ void qgemm_static(size_t m, size_t n, size_t k, const void* a, size_t a_stride, 
 
 // --- Dynamically quantised: int8 rows with their own parameters in, float or half out. ---
 
-// scales: of each output, or bfloat16 of each [output, block] (block_scales) where weights.block_size is not 0. bias: n
-// floats or null.
+// scales: of each output, or of each [output, block] where weights.block_size is not 0: bfloat16 (block_scales), or
+// float where weights.has_float_scales. bias: n floats or null.
 struct QDynamic {
   const float* scales = nullptr;
-  size_t scale_count = 1;  // 1 or n
+  size_t scale_count = 1;  // 1, n or n * blocks
   const uint16_t* block_scales = nullptr;
   const float* bias = nullptr;
 };
@@ -87,9 +89,9 @@ struct QClamp {
   float max = std::numeric_limits<float>::infinity();
 };
 
-// rows: the parameters of each row of a. `weights` is looked at for type, n, k and block_size. Out: float, or uint16_t
-// for the bits of halves. backwards: the weights used last come first, which a caller alternates where the cache holds
-// a part of them.
+// rows: the parameters of each row of a. `weights` is looked at for type, n, k, block_size and has_float_scales. Out:
+// float, or uint16_t for the bits of halves. backwards: the weights used last come first, which a caller alternates where
+// the cache holds a part of them.
 template <class Out>
 void qgemm_dynamic(size_t m, const QWeights& weights, const int8_t* a, size_t a_stride, const Quantization* rows,
                    const void* packed, QClamp clamp, Out* c, size_t c_stride, QWorkspace workspace,

@@ -26,14 +26,16 @@ size_t block_bytes(const QWeights& w, size_t inputs, size_t width) noexcept {
   return round_up(inputs, 2 * table.int4.group) / 2 * width;
 }
 
+size_t scale_bytes(const QWeights& w) noexcept { return w.has_float_scales ? sizeof(float) : sizeof(uint16_t); }
+
 size_t panel_bytes(const QWeights& w, size_t width) noexcept {
   size_t bytes = 12 * width;
   if (w.block_size == 0) {
     bytes += block_bytes(w, w.k, width);
   } else {
     const size_t whole = w.k / w.block_size, rest = w.k % w.block_size;
-    bytes += whole * (2 * width + block_bytes(w, w.block_size, width));
-    if (rest != 0) bytes += 2 * width + block_bytes(w, rest, width);
+    bytes += whole * (scale_bytes(w) * width + block_bytes(w, w.block_size, width));
+    if (rest != 0) bytes += scale_bytes(w) * width + block_bytes(w, rest, width);
   }
   return round_up(bytes, 64);
 }
@@ -139,7 +141,7 @@ struct ChunkWriter {
 // points).
 template <class SumBlock>
 void write_panel(const QWeights& w, size_t first_output, size_t outputs, const PanelWriter& out,
-                 const uint16_t* block_scales, SumBlock sum_block) noexcept {
+                 const void* block_scales, SumBlock sum_block) noexcept {
   constexpr size_t kChunk = 256;  // inputs; what a chunk of all outputs is written to stays in cache
   const QGemmTable& table = qgemm_table();
   const size_t group = is_int4(w) ? table.int4.group : table.int8.group;
@@ -152,9 +154,11 @@ void write_panel(const QWeights& w, size_t first_output, size_t outputs, const P
     const size_t begin = block * block_size, inputs = std::min(block_size, w.k - begin);
     if (w.block_size != 0) {
       for (size_t j = 0; j < outputs; ++j) {
-        std::memcpy(at + 2 * j, block_scales + (first_output + j) * blocks + block, 2);
+        const size_t size = scale_bytes(w);
+        std::memcpy(at + size * j,
+                    static_cast<const std::byte*>(block_scales) + ((first_output + j) * blocks + block) * size, size);
       }
-      at += 2 * out.width;
+      at += scale_bytes(w) * out.width;
     }
     std::fill_n(sums, outputs, 0);
     for (size_t done = 0; done < inputs; done += kChunk) {
@@ -232,16 +236,19 @@ void qgemm_pack_static(const QWeights& w, const int32_t* bias, const QStatic& q,
 
 void qgemm_pack_dynamic(const QWeights& w, const QDynamic& q, void* packed) noexcept {
   const size_t blocks = QPanels(w).blocks;
+  const void* block_scales = w.has_float_scales ? static_cast<const void*>(q.scales) : q.block_scales;
   pack_panels(w, packed, [&](size_t first, size_t outputs, const PanelWriter& out) {
     for (size_t j = 0; j < outputs; ++j) {
       out.scale(j) = w.block_size != 0 ? 0.0f : q.scales[q.scale_count == 1 ? 0 : first + j];
       out.number_bits(j) = std::bit_cast<int32_t>(q.bias != nullptr ? q.bias[first + j] : 0.0f);
     }
-    write_panel(w, first, outputs, out, q.block_scales, [&](size_t block, size_t j, int32_t sum) {
+    write_panel(w, first, outputs, out, block_scales, [&](size_t block, size_t j, int32_t sum) {
       if (w.block_size == 0) {
         out.integer(j) = sum;
       } else {
-        out.scale(j) += bfloat16_value(q.block_scales[(first + j) * blocks + block]) * static_cast<float>(sum);
+        const size_t at = (first + j) * blocks + block;
+        const float scale = w.has_float_scales ? q.scales[at] : bfloat16_value(q.block_scales[at]);
+        out.scale(j) += scale * static_cast<float>(sum);
       }
     });
   });

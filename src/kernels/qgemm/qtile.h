@@ -5,7 +5,8 @@
 // Weights are packed in panels of `panel` outputs (the last one of half as many where that suffices). Activations are
 // packed a few rows at a time, as bytes or 16-bit numbers. A panel: int32 of each output, its scale, its second float;
 // then the weights, in steps of `group` inputs (4-bit ones: of two groups, low and high half), for each output of the
-// panel neighbouring bytes. Weights of 4 bits may come in blocks, each behind its outputs' bfloat16 scales.
+// panel neighbouring bytes. Weights of 4 bits may come in blocks, each behind its outputs' bfloat16 or
+// float scales.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct QTile {
   size_t columns = 0;  // of C, at most what the panel has
   size_t k = 0;
   size_t block_size = 0, blocks = 1;  // 4-bit weights
+  bool has_float_scales = false;      // of blocks
   // The panel that comes next, or null: int8 tiles of many rows fetch it into the second-level cache meanwhile.
   const void* next = nullptr;
   // Scratch of QGemmTable::wide_bytes(k), or null where that is 0: many rows have int8 weights widened once.

@@ -87,8 +87,7 @@ void int4_scaled_block(const QTile& tile, size_t row, size_t count) {
   const char* b = (const char*)tile.panel + 12 * V * kLane;
   for (size_t k = 0, block = 0; k < tile.k; k += tile.block_size, ++block, a += tile.block_size) {
     F32 scale[V];
-    for (size_t v = 0; v < V; ++v) scale[v] = load_bfloat16(b + v * kLane * 2);
-    b += V * kLane * 2;
+    load_block_scales(tile, b, scale);
     const size_t inputs = tile.k - k < tile.block_size ? tile.k - k : tile.block_size;
     zero_sums();
     add_int4_products<V, kSecond, kInputs>(a, tile.a_stride, b, inputs);

@@ -131,6 +131,16 @@ ENR_INLINE F32 load_bfloat16(const char* p) {
   return (F32)(__builtin_convertvector(v, U32) << 16);
 }
 
+// The scales in front of a block, which b leaves behind.
+template <size_t V>
+ENR_INLINE void load_block_scales(const QTile& tile, const char*& b, F32 (&scale)[V]) {
+#pragma GCC unroll 2
+  for (size_t v = 0; v < V; ++v) {
+    scale[v] = tile.has_float_scales ? load((const float*)b + v * kLane) : load_bfloat16(b + v * kLane * 2);
+  }
+  b += V * kLane * (tile.has_float_scales ? sizeof(float) : sizeof(uint16_t));
+}
+
 // Blocks have their own scales; what the rows' zero points take is a float here (the panel's integers are not used).
 template <bool, size_t R, size_t V>
 void int4_block_rows(const QTile& tile, size_t row, const TileHead<V>& tile_head) {
@@ -146,9 +156,7 @@ void int4_block_rows(const QTile& tile, size_t row, const TileHead<V>& tile_head
   const char* b = (const char*)tile.panel + 12 * V * kLane;
   for (size_t k = 0, block = 0; k < tile.k; k += tile.block_size, ++block) {
     F32 scale[V];
-#pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) scale[v] = load_bfloat16(b + v * kLane * 2);
-    b += V * kLane * 2;
+    load_block_scales(tile, b, scale);
     const size_t inputs = tile.k - k < tile.block_size ? tile.k - k : tile.block_size;
     I32 sum[R][V];
     const int32_t* terms = tile.row_terms != nullptr ? tile.row_terms + row * tile.blocks + block : nullptr;

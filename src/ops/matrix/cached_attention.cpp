@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
+#include "kernels/quantize/quantize.h"
 #include "ops/families.h"
 #include "ops/matrix/attention.h"
 #include "ops/type_rules.h"
@@ -80,6 +82,38 @@ void update_cache_with_indices_out(OpContext&, const Tensor& value, Tensor& cach
 
 // Attention --------------------------------------------------------------------------------------------------------
 
+// 8-bit operands: number = (element - zero point) * scale, one pair for each vector of `size` elements.
+struct QuantizedOperand {
+  const Tensor& tensor;
+  const Tensor* zero_points;
+  const Tensor* scales;
+  const char* name;
+
+  void check() const {
+    if (zero_points == nullptr || scales == nullptr) {
+      fail_execution(name, ": expected zero points and scales for int8, got None");
+    }
+    require_dtype(*zero_points, DType::kInt8, "zero points");
+    require_dtype(*scales, DType::kFloat32, "scales");
+    Shape expected(tensor.sizes());
+    expected[3] = 1;
+    for (const Tensor* parameters : {zero_points, scales}) {
+      require_sizes(*parameters, expected, parameters == scales ? "scales" : "zero points");
+      require_row_major(*parameters, "quantisation parameters");
+    }
+  }
+
+  const float* dequantize(OpContext& context) const {
+    const auto size = static_cast<size_t>(tensor.size(3)), rows = static_cast<size_t>(scales->numel());
+    float* out = context.scratch_of<float>(rows * size);
+    for (size_t i = 0; i < rows; ++i) {
+      const kernels::Quantization from{scales->as<float>()[i], zero_points->as<int8_t>()[i]};
+      kernels::dequantize(tensor.as<int8_t>() + i * size, out + i * size, size, from);
+    }
+    return out;
+  }
+};
+
 struct CachedAttention {
   const Tensor& query;
   const Tensor& key;
@@ -144,9 +178,20 @@ struct CachedAttention {
     return result;
   }
 
-  // Operands of float32 in the tensors' layout (only the first keys() positions are read) to the result.
+  kernels::AttentionLevels levels(const QuantizedOperand& from, int64_t shared, size_t heads_per) const noexcept {
+    kernels::AttentionLevels result;
+    result.levels = operand(from.tensor.as<const int8_t>(), key.size(position_dim), shared);
+    result.levels.heads_per = heads_per;
+    result.zero_points = from.zero_points->as<const int8_t>();
+    result.scales = from.scales->as<const float>();
+    return result;
+  }
+
+  // Operands in the tensors' layout (only the first keys() positions are read) to the result; keys and values are
+  // either numbers or levels.
   template <class T>
-  void run(OpContext& context, const T* q, const T* k, const T* v, Tensor& out) const {
+  void run(OpContext& context, const T* q, const T* k, const T* v, Tensor& out,
+           const QuantizedOperand* k_levels = nullptr, const QuantizedOperand* v_levels = nullptr) const {
     const int64_t heads = query.size(head_dim()), shared = key.size(head_dim());
     Attention<T> call;
     call.batch = static_cast<size_t>(query.size(0));
@@ -161,6 +206,12 @@ struct CachedAttention {
     call.k = operand(k, key.size(position_dim), shared);
     call.v = operand(v, key.size(position_dim), shared);
     call.k.heads_per = call.v.heads_per = static_cast<size_t>(heads / shared);
+    if constexpr (std::is_same_v<T, float>) {
+      if (k_levels != nullptr) {
+        call.k_levels = levels(*k_levels, shared, call.k.heads_per);
+        call.v_levels = levels(*v_levels, shared, call.k.heads_per);
+      }
+    }
     call.mask = attention_mask<T>(context, mask, {}, queries(), keys());
     const bool aliases =
         overlaps(out, query) || overlaps(out, key) || overlaps(out, value) || (mask != nullptr && overlaps(out, *mask));
@@ -212,46 +263,6 @@ void sdpa_with_kv_cache_out(OpContext& context, const Tensor& query, const Tenso
   attend(context, attention, out);
 }
 
-// 8-bit operands: number = (element - zero point) * scale, one pair for each vector of `size` elements.
-struct QuantizedOperand {
-  const Tensor& tensor;
-  const Tensor* zero_points;
-  const Tensor* scales;
-  const char* name;
-
-  void check() const {
-    if (zero_points == nullptr || scales == nullptr) {
-      fail_execution(name, ": expected zero points and scales for int8, got None");
-    }
-    require_dtype(*zero_points, DType::kInt8, "zero points");
-    require_dtype(*scales, DType::kFloat32, "scales");
-    Shape expected(tensor.sizes());
-    expected[3] = 1;
-    for (const Tensor* parameters : {zero_points, scales}) {
-      require_sizes(*parameters, expected, parameters == scales ? "scales" : "zero points");
-      require_row_major(*parameters, "quantisation parameters");
-    }
-  }
-
-  // Only the first `positions` of the dim; the rest of the memory stays as it is.
-  const float* dequantize(OpContext& context, size_t position_dim, int64_t positions) const {
-    float* out = context.scratch_of<float>(static_cast<size_t>(tensor.numel()));
-    const auto size = static_cast<size_t>(tensor.size(3));
-    const auto outer = static_cast<size_t>(product(tensor.sizes(), 0, position_dim));
-    const auto inner = static_cast<size_t>(product(tensor.sizes(), position_dim + 1, 3));
-    const auto all = static_cast<size_t>(tensor.size(position_dim)) * inner;
-    for (size_t o = 0; o < outer; ++o) {
-      for (size_t i = o * all; i < o * all + static_cast<size_t>(positions) * inner; ++i) {
-        const int32_t zero = zero_points->as<int8_t>()[i];
-        const float scale = scales->as<float>()[i];
-        const int8_t* from = tensor.as<int8_t>() + i * size;
-        for (size_t d = 0; d < size; ++d) out[i * size + d] = static_cast<float>(from[d] - zero) * scale;
-      }
-    }
-    return out;
-  }
-};
-
 void custom_quantized_sdpa_out(OpContext& context, const Tensor& query, const Tensor& key, const Tensor& value,
                                int64_t start_pos, const Tensor* mask, double dropout, bool is_causal,
                                std::optional<double> scale, const Tensor* q_zero_points, const Tensor* q_scales,
@@ -267,8 +278,7 @@ void custom_quantized_sdpa_out(OpContext& context, const Tensor& query, const Te
   const QuantizedOperand v{value, v_zero_points, v_scales, "value"};
   for (const QuantizedOperand* operand : {&q, &k, &v}) operand->check();
   context.resize(out, query.sizes());
-  a.run<float>(context, q.dequantize(context, position_dim, a.queries()), k.dequantize(context, position_dim, a.keys()),
-               v.dequantize(context, position_dim, a.keys()), out);
+  a.run<float>(context, q.dequantize(context), nullptr, nullptr, out, &k, &v);
 }
 
 }  // namespace

@@ -63,9 +63,10 @@ def test_custom_sdpa(dtype, batch, queries, start, kv_heads, group, size, kind, 
 
 @pytest.mark.parametrize("position_dim", [1, 2])
 @pytest.mark.parametrize("queries", [1, 5])
-def test_custom_quantized_sdpa(position_dim, queries):
+@pytest.mark.parametrize("start, length", [(3, 9), (270, 300)])
+def test_custom_quantized_sdpa(position_dim, queries, start, length):
     random = np.random.default_rng(7)
-    shapes = {"q": (2, queries, 4, 8), "k": (2, 9, 2, 8), "v": (2, 9, 2, 8)}
+    shapes = {"q": (2, queries, 4, 8), "k": (2, length, 2, 8), "v": (2, length, 2, 8)}
     arrays, numbers, parameters = {}, {}, []
     for name, shape in shapes.items():
         x = random.integers(-128, 128, shape, dtype=np.int8)
@@ -75,9 +76,9 @@ def test_custom_quantized_sdpa(position_dim, queries):
         moved = [np.ascontiguousarray(np.moveaxis(a, 1, position_dim)) for a in (x, zero, scale)]
         arrays[name] = moved[0]
         parameters += moved[1:]
-    expected = attention(numbers["q"], numbers["k"], numbers["v"], start=3, causal=True)
-    got = call_one("llama::custom_quantized_sdpa.out", arrays["q"], arrays["k"], arrays["v"], 3, None, 0.0, True, None,
-                   *parameters, position_dim == 2, dtype=F32, shape=arrays["q"].shape)  # fmt: skip
+    expected = attention(numbers["q"], numbers["k"], numbers["v"], start=start, causal=True)
+    got = call_one("llama::custom_quantized_sdpa.out", arrays["q"], arrays["k"], arrays["v"], start, None, 0.0, True,
+                   None, *parameters, position_dim == 2, dtype=F32, shape=arrays["q"].shape)  # fmt: skip
     np.testing.assert_allclose(np.moveaxis(got, position_dim, 1), expected, rtol=1e-4, atol=1e-5)
 
 
