@@ -60,6 +60,17 @@ namespace enr::ops {
 [[gnu::cold]] void register_lowbit(OperatorTable& table);
 [[gnu::cold]] void register_fold(OperatorTable& table);
 [[gnu::cold]] void register_aliases(OperatorTable& table);
+[[gnu::cold]] void register_grid_sampler(OperatorTable& table);
+[[gnu::cold]] void register_fractional_pooling(OperatorTable& table);
+[[gnu::cold]] void register_distributions(OperatorTable& table);
+[[gnu::cold]] void register_histogram(OperatorTable& table);
+[[gnu::cold]] void register_lu(OperatorTable& table);
+[[gnu::cold]] void register_triangular(OperatorTable& table);
+[[gnu::cold]] void register_orthogonal(OperatorTable& table);
+[[gnu::cold]] void register_spectrum(OperatorTable& table);
+[[gnu::cold]] void register_bessel(OperatorTable& table);
+[[gnu::cold]] void register_gamma(OperatorTable& table);
+[[gnu::cold]] void register_polynomials(OperatorTable& table);
 [[gnu::cold]] void register_norm(OperatorTable& table);
 [[gnu::cold]] void register_batch_norm(OperatorTable& table);
 [[gnu::cold]] void register_distance(OperatorTable& table);

@@ -60,6 +60,17 @@ const OperatorTable& operator_table() {
     ops::register_norm(built);
     ops::register_batch_norm(built);
     ops::register_distance(built);
+    ops::register_grid_sampler(built);
+    ops::register_fractional_pooling(built);
+    ops::register_distributions(built);
+    ops::register_histogram(built);
+    ops::register_lu(built);
+    ops::register_triangular(built);
+    ops::register_orthogonal(built);
+    ops::register_spectrum(built);
+    ops::register_bessel(built);
+    ops::register_gamma(built);
+    ops::register_polynomials(built);
     ops::register_aliases(built);
     return built;
   }();

@@ -1,4 +1,4 @@
-// Resizing images: upsample_bilinear2d, upsample_nearest2d, the antialiased bilinear one, grid_sampler_2d.
+// Resizing images: upsample_bilinear2d, upsample_nearest2d, the antialiased bilinear one.
 
 #include <algorithm>
 #include <cmath>
@@ -165,154 +165,6 @@ void upsample_bilinear2d_aa_out(OpContext& context, const Tensor& self, Sizes ou
   }
 }
 
-// --- grid_sampler_2d ---
-
-enum class Interpolation { kBilinear, kNearest, kBicubic };
-enum class GridPadding { kZeros, kBorder, kReflection };
-
-struct Sampler {
-  Interpolation interpolation;
-  GridPadding padding;
-  bool align_corners;
-};
-
-// From [-1, 1] to pixel coordinates.
-double unnormalize(double coordinate, int64_t size, bool align_corners) {
-  return align_corners ? (coordinate + 1) / 2 * static_cast<double>(size - 1)
-                       : ((coordinate + 1) * static_cast<double>(size) - 1) / 2;
-}
-
-// Mirrors at twice_low / 2 and twice_high / 2.
-double reflect(double coordinate, int64_t twice_low, int64_t twice_high) {
-  if (twice_low == twice_high) return 0;
-  const double low = static_cast<double>(twice_low) / 2;
-  const double span = static_cast<double>(twice_high - twice_low) / 2;
-  const double distance = std::abs(coordinate - low);
-  const double extra = std::fmod(distance, span);
-  return std::fmod(std::floor(distance / span), 2.0) == 0 ? extra + low : span - extra + low;
-}
-
-double pad_coordinate(double coordinate, int64_t size, const Sampler& s) {
-  if (s.padding == GridPadding::kZeros) return coordinate;
-  if (s.padding == GridPadding::kReflection) {
-    coordinate = s.align_corners ? reflect(coordinate, 0, 2 * (size - 1)) : reflect(coordinate, -1, 2 * size - 1);
-  }
-  // NaN clamps to 0, as eager's min(max(...)).
-  return std::min(static_cast<double>(size - 1), std::fmax(coordinate, 0.0));
-}
-
-// A whole number, or far outside where the coordinate has no int.
-int64_t whole(double coordinate) { return Scalar(std::clamp(coordinate, -1e9, 1e9)).to<int64_t>(); }
-
-void cubic_weights(double t, std::array<double, 4>& w) {
-  constexpr double kA = -0.75;
-  const auto near = [](double x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };
-  const auto far = [](double x) { return ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
-  w = {far(t + 1), near(t), near(1 - t), far(2 - t)};
-}
-
-// The pixels one output reads, with weights; offset -1 stands for zero.
-struct Taps {
-  std::array<int64_t, 16> offset;
-  std::array<double, 16> weight;
-  size_t count = 0;
-
-  void add(int64_t y, int64_t x, int64_t height, int64_t width, double w) {
-    const bool inside = y >= 0 && y < height && x >= 0 && x < width;
-    offset[count] = inside ? y * width + x : -1;
-    weight[count++] = w;
-  }
-};
-
-Taps taps_of(double grid_x, double grid_y, int64_t height, int64_t width, const Sampler& s) {
-  Taps taps;
-  const double raw_x = unnormalize(grid_x, width, s.align_corners);
-  const double raw_y = unnormalize(grid_y, height, s.align_corners);
-  if (s.interpolation == Interpolation::kBicubic) {
-    const double x0 = std::floor(raw_x);
-    const double y0 = std::floor(raw_y);
-    std::array<double, 4> wx, wy;
-    cubic_weights(raw_x - x0, wx);
-    cubic_weights(raw_y - y0, wy);
-    for (int i = 0; i < 4; ++i) {
-      for (int j = 0; j < 4; ++j) {
-        const int64_t y = whole(pad_coordinate(y0 - 1 + i, height, s));
-        const int64_t x = whole(pad_coordinate(x0 - 1 + j, width, s));
-        taps.add(y, x, height, width, wy[static_cast<size_t>(i)] * wx[static_cast<size_t>(j)]);
-      }
-    }
-    return taps;
-  }
-  const double x = pad_coordinate(raw_x, width, s);
-  const double y = pad_coordinate(raw_y, height, s);
-  if (s.interpolation == Interpolation::kNearest) {
-    taps.add(whole(std::nearbyint(y)), whole(std::nearbyint(x)), height, width, 1);
-    return taps;
-  }
-  const int64_t x0 = whole(std::floor(x));
-  const int64_t y0 = whole(std::floor(y));
-  const double fx = x - static_cast<double>(x0);
-  const double fy = y - static_cast<double>(y0);
-  taps.add(y0, x0, height, width, (1 - fy) * (1 - fx));
-  taps.add(y0, x0 + 1, height, width, (1 - fy) * fx);
-  taps.add(y0 + 1, x0, height, width, fy * (1 - fx));
-  taps.add(y0 + 1, x0 + 1, height, width, fy * fx);
-  return taps;
-}
-
-template <class T>
-void sample_grid(OpContext& context, const Tensor& input, const Tensor& grid, const Sampler& s, Tensor& out) {
-  const T* in = row_major_as<T>(context, input);
-  const T* where = row_major_as<T>(context, grid);
-  RowMajorOut result(context, out, dtype_of<T>);
-  T* to = result.template as<T>();
-  const int64_t channels = input.size(1);
-  const int64_t height = input.size(2);
-  const int64_t width = input.size(3);
-  const int64_t pixels = grid.size(1) * grid.size(2);
-  parallel_ranges(static_cast<size_t>(input.size(0) * pixels), 256, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const auto n = static_cast<int64_t>(i) / pixels;
-      const int64_t pixel = static_cast<int64_t>(i) % pixels;
-      const Taps taps = taps_of(where[2 * i], where[2 * i + 1], height, width, s);
-      for (int64_t c = 0; c < channels; ++c) {
-        const T* plane = in + (n * channels + c) * height * width;
-        T sum = 0;
-        for (size_t t = 0; t < taps.count; ++t) {
-          if (taps.offset[t] >= 0) sum += plane[taps.offset[t]] * static_cast<T>(taps.weight[t]);
-        }
-        to[(n * channels + c) * pixels + pixel] = sum;
-      }
-    }
-  });
-  result.commit();
-}
-
-void grid_sampler_2d_out(OpContext& context, const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
-                         int64_t padding_mode, bool align_corners, Tensor& out) {
-  require_rank(input, 4, "input");
-  require_rank(grid, 4, "grid");
-  require_dtype(grid, input.dtype, "grid");
-  require_dtype(out, input.dtype, "out");
-  if (!is_floating(input.dtype)) fail_execution("input: expected a floating dtype, got ", dtype_name(input.dtype));
-  if (grid.size(3) != 2 || grid.size(0) != input.size(0)) {
-    fail_execution("grid: expected shape [", input.size(0), ", height, width, 2], got ", grid.sizes());
-  }
-  if (interpolation_mode < 0 || interpolation_mode > 2)
-    fail_execution("interpolation_mode: expected 0 to 2, got ", interpolation_mode);
-  if (padding_mode < 0 || padding_mode > 2) fail_execution("padding_mode: expected 0 to 2, got ", padding_mode);
-  if (input.size(2) < 1 || input.size(3) < 1) fail_execution("input: empty image ", input.sizes());
-  context.resize(out, {input.size(0), input.size(1), grid.size(1), grid.size(2)});
-  if (out.numel() == 0) return;
-  const Sampler sampler{static_cast<Interpolation>(interpolation_mode), static_cast<GridPadding>(padding_mode),
-                        align_corners};
-  if (input.dtype == DType::kFloat64) {
-    sample_grid<double>(context, input, grid, sampler, out);
-  } else {
-    sample_grid<float>(context, input, grid, sampler, out);
-  }
-}
-
 }  // namespace
 
 void register_resample(OperatorTable& table) {
@@ -321,7 +173,6 @@ void register_resample(OperatorTable& table) {
   table.add<upsample_bilinear2d_vec_out>("aten::upsample_bilinear2d.vec_out");
   table.add<upsample_nearest2d_vec_out>("aten::upsample_nearest2d.vec_out");
   table.add<upsample_bilinear2d_aa_out>("aten::_upsample_bilinear2d_aa.out");
-  table.add<grid_sampler_2d_out>("aten::grid_sampler_2d.out");
 }
 
 }  // namespace enr::ops

@@ -1,8 +1,13 @@
 // Whole slices picked or changed by a list of indices along one dim, and flat picks: index_select, embedding,
-// index_add, index_copy, index_fill, take, put.
+// index_add, index_copy, index_reduce, index_fill, take, put.
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <cstring>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "kernels/transpose/gather.h"
 #include "ops/element.h"
@@ -156,6 +161,71 @@ void index_add_out(OpContext& context, const Tensor& self, int64_t dim, const Te
   });
 }
 
+void index_reduce_out(OpContext& context, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                      std::string_view reduce, bool include_self, Tensor& out) {
+  const bool is_mean = reduce == "mean", is_product = reduce == "prod", is_largest = reduce == "amax";
+  if (!is_mean && !is_product && !is_largest && reduce != "amin") {
+    fail_execution("reduce: expected prod, mean, amax or amin, got ", reduce);
+  }
+  require_dtype(out, self.dtype, "out");
+  const Around dims = around(self, dim);
+  const Indices indices = check_source(context, self, dims, index, source);
+  context.resize(out, self.sizes());
+  std::vector<int64_t> counts(static_cast<size_t>(dims.size));
+  for (int64_t i = 0; i < indices.count; ++i) ++counts[static_cast<size_t>(indices.values[i])];
+  if ((is_complex(self.dtype) && !is_product && !is_mean) || (is_bool(self.dtype) && is_mean)) {
+    fail_execution("self: dtype ", dtype_name(self.dtype), " has no ", reduce);
+  }
+  with_number_type(self.dtype, "self", [&]<class T>() {
+    constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+    const T* from = reinterpret_cast<const T*>(row_major(context, source));
+    copy_tensor(context, out, self);
+    RowMajorOut to(context, out);
+    if (to.data() != out.data) copy_view(context, StridedView(to.data(), out.dtype, out.sizes()), StridedView(out));
+    for (int64_t o = 0; o < dims.outer; ++o) {
+      std::vector<bool> is_fresh(counts.size(), !include_self);
+      for (int64_t i = 0; i < indices.count; ++i) {
+        const int64_t at = indices.values[i];
+        T* row = to.template as<T>() + (o * dims.size + at) * dims.inner;
+        const T* other = from + (o * indices.count + i) * dims.inner;
+        if (is_fresh[static_cast<size_t>(at)]) {
+          std::copy_n(other, dims.inner, row);
+          is_fresh[static_cast<size_t>(at)] = false;
+          continue;
+        }
+        for (int64_t k = 0; k < dims.inner; ++k) {
+          const T x = row[k], y = other[k];
+          if (is_mean) {
+            row[k] = wrapping_add(x, y);
+          } else if (is_product) {
+            row[k] = wrapping_multiply(x, y);
+          } else if constexpr (!kIsComplex) {
+            const bool is_nan = x != x || y != y;
+            row[k] = is_nan ? (x != x ? x : y) : (is_largest ? x < y : y < x) ? y : x;
+          }
+        }
+      }
+      if (!is_mean) continue;
+      for (size_t at = 0; at < counts.size(); ++at) {
+        const int64_t divisor = counts[at] + (include_self ? 1 : 0);
+        if (counts[at] == 0) continue;
+        T* row = to.template as<T>() + (o * dims.size + static_cast<int64_t>(at)) * dims.inner;
+        for (int64_t k = 0; k < dims.inner; ++k) {
+          if constexpr (kIsComplex) {
+            row[k] /= static_cast<typename T::value_type>(divisor);
+          } else if constexpr (std::is_integral_v<T>) {
+            row[k] = static_cast<T>(std::floor(static_cast<double>(row[k]) / static_cast<double>(divisor)));
+          } else {
+            row[k] = static_cast<T>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(
+                static_cast<double>(row[k]) / static_cast<double>(divisor)));
+          }
+        }
+      }
+    }
+    to.commit();
+  });
+}
+
 void fill_rows(OpContext& context, const Tensor& self, int64_t dim, const Tensor& index, const Element& value,
                Tensor& out) {
   require_dtype(out, self.dtype, "out");
@@ -238,6 +308,7 @@ void register_index_select(OperatorTable& table) {
   table.add<embedding_out>("aten::embedding.out");
   table.add<index_copy_out>("aten::index_copy.out");
   table.add<index_add_out>("aten::index_add.out");
+  table.add<index_reduce_out>("aten::index_reduce.out");
   table.add<index_fill_scalar_out>("aten::index_fill.int_Scalar_out");
   table.add<index_fill_tensor_out>("aten::index_fill.int_Tensor_out");
   table.add<take_out>("aten::take.out");

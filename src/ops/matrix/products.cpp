@@ -1,9 +1,11 @@
 // Products of vectors, and of matrices of any rank.
 
 #include <algorithm>
+#include <array>
 #include <complex>
 
 #include "kernels/complex/complex.h"
+#include "ops/element.h"
 #include "ops/families.h"
 #include "ops/matrix/matmul.h"
 #include "ops/memory_order.h"
@@ -284,9 +286,71 @@ void linalg_vecdot_out(OpContext& context, const Tensor& x, const Tensor& y, int
   multiply(context, p, out);
 }
 
+// The product of three tensors, each with dims of size 1 put in at its `expand` dims, summed over `sumdim`.
+void trilinear_out(OpContext& context, const Tensor& i1, const Tensor& i2, const Tensor& i3, Sizes expand1,
+                   Sizes expand2, Sizes expand3, Sizes sumdim, int64_t, Tensor& out) {
+  const std::array<const Tensor*, 3> factors{&i1, &i2, &i3};
+  const std::array<Sizes, 3> expands{expand1, expand2, expand3};
+  const size_t rank = i1.rank + expand1.size();
+  std::array<StridedView, 3> views;
+  Shape full;
+  for (size_t f = 0; f < 3; ++f) {
+    if (factors[f]->rank + expands[f].size() != rank || rank > kMaxRank) {
+      fail_execution("expand", f + 1, ": ", expands[f], " does not bring shape ", factors[f]->sizes(), " to rank ",
+                     rank);
+    }
+    views[f] = StridedView(*factors[f]);
+    for (const int64_t dim : expands[f]) {
+      if (dim < 0 || static_cast<size_t>(dim) > views[f].rank) fail_execution("expand", f + 1, ": got ", expands[f]);
+      views[f].insert(static_cast<size_t>(dim), 1, 0);
+    }
+    full = f == 0 ? Shape(views[f].sizes()) : broadcast(full, views[f].sizes(), "i2");
+  }
+  std::array<bool, kMaxRank> is_summed{};
+  for (const int64_t dim : sumdim) is_summed[normalize_dim(dim, rank, "sumdim")] = true;
+  Shape shape, kept(full);
+  for (size_t d = 0; d < rank; ++d) {
+    if (is_summed[d]) {
+      kept[d] = 1;
+    } else {
+      shape.push_back(full[d]);
+    }
+  }
+  context.resize(out, shape);
+  // Integers are computed as such: they wrap.
+  const auto run = [&]<class T>(T) {
+    std::array<const T*, 3> data;
+    for (size_t f = 0; f < 3; ++f) {
+      views[f].expand(full);
+      std::byte* copy = context.scratch(count(product(full)) * sizeof(T));
+      copy_view(context, StridedView(copy, dtype_of<T>, full), views[f]);
+      data[f] = reinterpret_cast<const T*>(copy);
+    }
+    RowMajorOut result(context, out, dtype_of<T>);
+    T* sums = result.template as<T>();
+    std::fill_n(sums, product(kept), T{0});
+    for (int64_t i = 0; i < product(full); ++i) {
+      int64_t rest = i, to = 0, step = 1;
+      for (size_t d = rank; d-- > 0; rest /= full[d]) {
+        if (is_summed[d]) continue;
+        to += rest % full[d] * step;
+        step *= full[d];
+      }
+      const T term = wrapping_multiply(wrapping_multiply(data[0][i], data[1][i]), data[2][i]);
+      sums[to] = wrapping_add(sums[to], term);
+    }
+    result.commit();
+  };
+  const auto any_of = [&](auto test) { return std::ranges::any_of(factors, [&](auto* t) { return test(t->dtype); }); };
+  if (any_of([](DType dtype) { return is_complex(dtype); })) return run(std::complex<double>{});
+  if (any_of([](DType dtype) { return is_floating(dtype); })) return run(double{});
+  run(int64_t{});
+}
+
 }  // namespace
 
 void register_products(OperatorTable& table) {
+  table.add<trilinear_out>("aten::_trilinear.out");
   table.add<dot_out>("aten::dot.out");
   table.add<vdot_out>("aten::vdot.out");
   table.add<mv_out>("aten::mv.out");

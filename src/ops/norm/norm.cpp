@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "kernels/reduce/reduce.h"
 #include "ops/families.h"
@@ -184,9 +185,44 @@ void native_group_norm_out(OpContext& context, const Tensor& input, const Tensor
   rstd.finish();
 }
 
+// w = v g / |v|, with a norm for each entry of the first or the last dim.
+void weight_norm_out(OpContext& context, const Tensor& v, const Tensor& g, int64_t dim, Tensor& w, Tensor& norms) {
+  require_floating(v.dtype, "v");
+  require_dtype(g, v.dtype, "g");
+  require_dtype(w, v.dtype, "out0");
+  if (v.rank == 0 || (dim != 0 && dim != v.rank - 1)) {
+    fail_execution("dim: expected the first or the last of shape ", v.sizes(), ", got ", dim);
+  }
+  const auto d = static_cast<size_t>(dim);
+  Shape kept(v.sizes());
+  for (size_t i = 0; i < kept.rank; ++i) kept[i] = i == d ? v.size(d) : 1;
+  if (g.numel() != v.size(d)) fail_execution("g: expected shape ", kept, ", got ", g.sizes());
+  context.resize(w, v.sizes(), "out0");
+  context.resize(norms, kept, "out1");
+  const auto* from = row_major_as<double>(context, v);
+  const auto* scales = row_major_as<double>(context, g);
+  const int64_t size = v.size(d), outer = product(v.sizes(), 0, d), inner = product(v.sizes(), d + 1, v.rank);
+  RowMajorOut lengths(context, norms, DType::kFloat64), scaled(context, w, DType::kFloat64);
+  const auto each = [&](int64_t i, const auto& visit) {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t k = 0; k < inner; ++k) visit((o * size + i) * inner + k);
+    }
+  };
+  for (int64_t i = 0; i < size; ++i) {
+    double sum = 0;
+    each(i, [&](int64_t at) { sum += from[at] * from[at]; });
+    const double length = std::sqrt(sum);
+    lengths.as<double>()[i] = length;
+    each(i, [&](int64_t at) { scaled.as<double>()[at] = from[at] * (scales[i] / length); });
+  }
+  lengths.commit();
+  scaled.commit();
+}
+
 }  // namespace
 
 void register_norm(OperatorTable& table) {
+  table.add<weight_norm_out>("aten::_weight_norm_interface.out");
   table.add<native_layer_norm_out>("aten::native_layer_norm.out");
   table.add<native_group_norm_out>("aten::native_group_norm.out");
   table.add<rms_norm_out>("aten::rms_norm.out");

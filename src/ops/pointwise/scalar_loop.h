@@ -64,4 +64,38 @@ Loop integer_binary_loop() {
   return loop;
 }
 
+// Operators of such functions, which give floating results for integers too.
+template <class F>
+void function_out(OpContext& context, const Tensor& self, Tensor& out) {
+  require_real(self.dtype, "self");
+  const DType common = floating_for(self.dtype);
+  require_castable(common, out);
+  run_loop(context, scalar_unary_loop<F>(common), {}, {self}, out);
+}
+template <class F>
+void function_of_two_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  require_real(self.dtype, "self");
+  require_real(other.dtype, "other");
+  const DType common = floating_for(result_type(self, other));
+  require_castable(common, out);
+  run_loop(context, scalar_binary_loop<F>(common), {},
+           {as_dtype(context, self, common), as_dtype(context, other, common)}, out);
+}
+template <class F>
+void function_of_number_and_tensor_out(OpContext& context, const Scalar& self, const Tensor& other, Tensor& out) {
+  require_real(other.dtype, "other");
+  const DType common = floating_for(result_type(other, self));
+  require_castable(common, out);
+  const Number number(self, computing_dtype(common));
+  run_loop(context, scalar_binary_loop<F>(common), {}, {number, as_dtype(context, other, common)}, out);
+}
+template <class F>
+void function_of_tensor_and_number_out(OpContext& context, const Tensor& self, const Scalar& other, Tensor& out) {
+  require_real(self.dtype, "self");
+  const DType common = floating_for(result_type(self, other));
+  require_castable(common, out);
+  const Number number(other, computing_dtype(common));
+  run_loop(context, scalar_binary_loop<F>(common), {}, {as_dtype(context, self, common), number}, out);
+}
+
 }  // namespace enr::ops

@@ -5,20 +5,13 @@
 #include "ops/families.h"
 #include "ops/pointwise/complex_numbers.h"
 #include "ops/pointwise/scalar_loop.h"
+#include "ops/strided_view.h"
 
 namespace enr::ops {
 
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-
-template <class F>
-void function_out(OpContext& context, const Tensor& self, Tensor& out) {
-  require_real(self.dtype, "self");
-  const DType common = floating_for(self.dtype);
-  require_castable(common, out);
-  run_loop(context, scalar_unary_loop<F>(common), {}, {self}, out);
-}
 
 struct Sinc {
   template <class T>
@@ -58,26 +51,6 @@ struct LogGamma {
   }
 };
 
-// Recurrence up to where the asymptotic series holds, reflection below zero.
-struct Digamma {
-  template <class T>
-  T operator()(T given, const LoopParams&) const {
-    double x = static_cast<double>(given);
-    if (x == 0) return static_cast<T>(std::copysign(INFINITY, -x));
-    double result = 0;
-    if (x < 0) {
-      if (x == std::trunc(x)) return NAN;
-      result = -kPi / std::tan(kPi * (x - std::trunc(x)));
-      x = 1 - x;
-    }
-    for (; x < 10; ++x) result -= 1 / x;
-    const double z = 1 / (x * x);
-    const double series =
-        z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * 691.0 / 32760)))));
-    return static_cast<T>(result + std::log(x) - 0.5 / x - series);
-  }
-};
-
 // A first guess from a logarithmic approximation, then Newton's steps in double.
 struct ErfInverse {
   template <class T>
@@ -100,22 +73,6 @@ struct ErfInverse {
   }
 };
 
-// Modified Bessel function of the first kind, order 0: its series, or its asymptotic form for large arguments.
-struct BesselI0 {
-  template <class T>
-  T operator()(T given, const LoopParams&) const {
-    const double x = std::abs(static_cast<double>(given));
-    double term = 1, sum = 1;
-    if (x < 30) {
-      const double quarter = x * x / 4;
-      for (int k = 1; term > sum * 1e-17; ++k) sum += term *= quarter / (static_cast<double>(k) * k);
-      return static_cast<T>(sum);
-    }
-    for (int k = 1; k < 20; ++k) sum += term *= (2.0 * k - 1) * (2.0 * k - 1) / (8.0 * k * x);
-    return static_cast<T>(std::exp(x) / std::sqrt(2 * kPi * x) * sum);
-  }
-};
-
 // -x log x, the summand of an entropy.
 struct Entropy {
   template <class T>
@@ -132,18 +89,51 @@ struct NormalShare {
   }
 };
 
+// x = mantissa 2^exponent, the mantissa's size in [0.5, 1).
+void frexp_out(OpContext& context, const Tensor& self, Tensor& mantissa, Tensor& exponent) {
+  require_floating(self.dtype, "self");
+  require_same_dtype(mantissa, self.dtype, "mantissa");
+  require_same_dtype(exponent, DType::kInt32, "exponent");
+  context.resize(mantissa, self.sizes(), "mantissa");
+  context.resize(exponent, self.sizes(), "exponent");
+  const auto* from = row_major_as<double>(context, self);
+  RowMajorOut mantissas(context, mantissa, DType::kFloat64), exponents(context, exponent);
+  for (int64_t i = 0; i < self.numel(); ++i) {
+    int power = 0;
+    mantissas.as<double>()[i] = std::frexp(from[i], &power);
+    exponents.as<int32_t>()[i] = std::isfinite(from[i]) ? power : 0;
+  }
+  mantissas.commit();
+  exponents.commit();
+}
+
+struct TimesPower {
+  template <class T>
+  T operator()(T x, T power, const LoopParams&) const {
+    return x * std::exp2(power);
+  }
+};
+
+void ldexp_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  if (!is_complex(self.dtype) && !is_complex(other.dtype)) {
+    return function_of_two_out<TimesPower>(context, self, other, out);
+  }
+  require_castable(floating_for(result_type(self, other)), out);
+  map_complex(context, {&self, &other}, out, [](const Complex* x) { return x[0] * std::pow(2.0, x[1]); });
+}
+
 }  // namespace
 
 void register_special(OperatorTable& table) {
+  table.add<frexp_out>("aten::frexp.Tensor_out");
+  table.add<ldexp_out>("aten::ldexp.out");
   table.add<sinc_out>("aten::sinc.out");
   table.add<function_out<DegreesToRadians>>("aten::deg2rad.out");
   table.add<function_out<RadiansToDegrees>>("aten::rad2deg.out");
   table.add<function_out<LogGamma>>("aten::lgamma.out");
-  table.add<function_out<Digamma>>("aten::digamma.out");
   table.add<function_out<ErfInverse>>("aten::erfinv.out");
   table.add<function_out<Entropy>>("aten::special_entr.out");
   table.add<function_out<NormalShare>>("aten::special_ndtr.out");
-  table.add<function_out<BesselI0>>("aten::i0.out");
 }
 
 }  // namespace enr::ops

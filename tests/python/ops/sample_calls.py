@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import sample_composite_calls, sample_core_calls  # noqa: F401, they fill CALLS
+from . import sample_composite_calls, sample_core_calls, sample_rare_calls  # noqa: F401, they fill CALLS
 from .sample_arguments import CALLS, qualified
 
 __all__ = ["CALLS", "COMPARED_OUTS", "IN_PLACE", "RANDOM"]
@@ -18,7 +18,8 @@ RANDOM = set(
         "randint_like.low_dtype_out randperm.generator_out bernoulli.Tensor_out exponential.out poisson.out "
         "multinomial.out normal.Tensor_Tensor_out normal.Tensor_float_out normal.float_Tensor_out empty.out "
         "empty_like.out new_empty.out empty_permuted.out empty_strided.out "
-        "dim_order_ops::_empty_dim_order.out"
+        "dim_order_ops::_empty_dim_order.out cauchy.out log_normal.out geometric.out random.out random.to_out "
+        "random.from_out binomial.out _standard_gamma.out _sample_dirichlet.out"
     )
 )
 COMPARED_OUTS = {"aten::log_sigmoid_forward.output": 1}  # only so many outs are specified

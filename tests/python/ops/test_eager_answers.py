@@ -27,11 +27,16 @@ ODD_WITHOUT_ELEMENTS = qualified(
     "_batch_norm_no_update.out _native_batch_norm_legit.out _native_batch_norm_legit_no_training.out "
     "native_batch_norm.out _fused_rms_norm.out _reshape_alias_copy.out _scaled_dot_product_attention_math.out "
     "_scaled_dot_product_flash_attention_for_cpu.out scaled_dot_product_attention.out log_sigmoid_forward.output "
-    "native_dropout.out pixel_unshuffle.out unbind_copy.int_out"
+    "native_dropout.out pixel_unshuffle.out unbind_copy.int_out cholesky.out _cholesky_solve_helper.out"
 )
 
 # What rounding otherwise may cost, in units in the last place; which rounds more often.
 TOLERANCE = {"float16": 2, "bfloat16": 2, "float32": 16, "float64": 16, "complex64": 16, "complex128": 64}
+# What eager computes in float64 with approximations good for float32.
+COARSE = qualified(
+    "polygamma.out special_polygamma.out special_airy_ai.out special_bessel_j0.out special_bessel_j1.out "
+    "special_bessel_y0.out special_bessel_y1.out"
+)
 
 
 def slots_of(
@@ -79,7 +84,7 @@ def run(
     return got
 
 
-def compare(got: np.ndarray, answer: Answer, arbitrary: bool) -> None:
+def compare(got: np.ndarray, answer: Answer, arbitrary: bool, coarse: bool = False) -> None:
     assert got.dtype == numpy_dtype(answer[0])
     assert list(got.shape) == answer[1]
     if arbitrary:
@@ -89,7 +94,8 @@ def compare(got: np.ndarray, answer: Answer, arbitrary: bool) -> None:
         np.testing.assert_array_equal(got, expected)
         return
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
-    epsilon = float(ml_dtypes.finfo(got.real.dtype).eps) * TOLERANCE[answer[0]]
+    epsilon = float(ml_dtypes.finfo(np.dtype("float32") if coarse and got.itemsize > 4 else got.real.dtype).eps)
+    epsilon *= TOLERANCE[answer[0]]
     np.testing.assert_allclose(got.astype(wide), expected.astype(wide), rtol=epsilon, atol=epsilon, equal_nan=True)
 
 
@@ -106,7 +112,7 @@ def test_answers_are_those_of_eager(operator: str) -> None:
         for number, (call, outs) in enumerate(accepted(operator, dtype)):
             try:
                 for got, answer in zip(run(operator, call, dtype, outs), outs, strict=True):
-                    compare(got, answer, operator in RANDOM)
+                    compare(got, answer, operator in RANDOM, operator in COARSE)
             except (en.ExecuTorchError, AssertionError) as error:
                 text = " ".join(line.strip() for line in str(error).strip().splitlines())
                 failures.append(f"{dtype}, call {number}: {text}")
@@ -120,7 +126,7 @@ def test_answers_do_not_depend_on_how_tensors_lie_in_memory(operator: str) -> No
         for number, (call, outs) in enumerate(accepted(operator, dtype)):
             try:
                 for got, answer in zip(run(operator, call, dtype, outs, reversed_dims=True), outs, strict=True):
-                    compare(got, answer, operator in RANDOM)
+                    compare(got, answer, operator in RANDOM, operator in COARSE)
             except (en.ExecuTorchError, AssertionError) as error:
                 failures.append(f"{dtype}, call {number}: {' '.join(str(error).split())}")
     assert not failures, "\n".join(failures)
@@ -151,7 +157,7 @@ def test_tensors_without_elements(operator: str) -> None:
             continue
         try:
             for got, answer in zip(run(operator, call, "float32", outs), outs, strict=True):
-                compare(got, answer, operator in RANDOM)
+                compare(got, answer, operator in RANDOM, operator in COARSE)
         except (en.ExecuTorchError, AssertionError) as error:
             failures.append(f"call {number}: {' '.join(str(error).split())}")
     assert not failures, "\n".join(failures)

@@ -1,0 +1,118 @@
+"""Calls of operators that few models have: special functions, linear algebra, distributions, rare pools."""
+
+from __future__ import annotations
+
+from .sample_arguments import Array, L, T, add
+
+X, V = T(2, 3), T(3, seed=2)
+POSITIVE, UNIT, FRACTIONS = (T(2, 3, domain=domain) for domain in ("positive", "unit", "fraction"))
+SPECIAL = T(8, domain="special")
+WIDE = T(8, values=(-30, -7.5, -1.25, 0.125, 1.75, 3, 12.5, 40))
+
+# Functions of one number
+add(
+    "special_bessel_j0.out special_bessel_j1.out special_bessel_y0.out special_bessel_y1.out special_i0e.out "
+    "special_i1.out special_i1e.out special_modified_bessel_i0.out special_modified_bessel_i1.out "
+    "special_modified_bessel_k0.out special_modified_bessel_k1.out special_scaled_modified_bessel_k0.out "
+    "special_scaled_modified_bessel_k1.out special_erfcx.out special_log_ndtr.out",
+    (X,), (POSITIVE,), (SPECIAL,), (T(6, values=(1.25, 0.125, 1.75, 3, 5.5, 8)),),
+)  # fmt: skip
+add("special_spherical_bessel_j0.out", (POSITIVE,), (WIDE,))
+add("special_airy_ai.out", (X,), (POSITIVE,))
+add("special_ndtri.out", (FRACTIONS,), (T(4, values=(0, 1, 0.25, 1e-5)),))
+add("polygamma.out special_polygamma.out", *[(n, POSITIVE) for n in range(5)], (1, T(3, values=(-0.5, 1.25, 12.5))))
+add("mvlgamma.out special_multigammaln.out", (T(3, values=(3, 4.5, 8)), 2))
+add("frexp.Tensor_out", (X,), (SPECIAL,))
+
+# Functions of two numbers
+add("special_zeta.out", (T(5, values=(2, 3, 1.5, 1, 0.5)), T(5, values=(1, 2.5, 8, 1, 1))), (T(3, values=(2, 4, 3)),
+    T(3, values=(-0.5, 0, -2))))  # fmt: skip
+add("special_zeta.self_scalar_out", (3, POSITIVE))
+add("special_zeta.other_scalar_out", (T(3, values=(2, 3, 6)), 1.5))
+add(
+    "igamma.out igammac.out special_gammainc.out special_gammaincc.out",
+    (POSITIVE, T(2, 3, seed=1, domain="positive")),
+    (T(5, values=(0.5, 2, 6, 0, 3)), T(5, values=(2, 0, 9, 1, 0.25))),
+)
+add("ldexp.out", (X, T(2, 3, seed=1)), (X, V))
+X_SCALAR = {"chebyshev": 0.25, "hermite": 1.5, "laguerre": 1.5, "legendre": 0.25, "shifted": 0.75}
+for name in (
+    *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"),
+    *("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"),
+):
+    degrees = T(6, values=(0, 1, 2, 3, 5, 4))
+    add(f"special_{name}.out", (T(6, values=(0.25, 1, 0.5, -0.5, 0.75, 0)), degrees), (UNIT, T(3, values=(4, 2, 0))))
+    add(f"special_{name}.x_scalar_out", (X_SCALAR[name.split("_")[0]], degrees))
+    add(f"special_{name}.n_scalar_out", (X, 3))
+
+# Linear algebra
+A = T(3, 3, values=(4, 1, -2, 2, -3, 1, 1, 5, 6))
+BATCH = T(2, 2, 2, values=(1, 2, 3, 5, -2, 1, 4, 1))
+SINGULAR = T(2, 2, values=(1, 2, 2, 4))
+POSITIVE_DEFINITE = T(3, 3, values=(9, 1, 2, 1, 8, 1, 2, 1, 7))
+LOWER, B = T(3, 3, values=(2, 0, 0, 1, 4, 0, -2, 1, 3)), T(3, 2, values=(1, 2, -1, 4, 3, 0))
+TALL, BROAD = T(4, 2, values=(1, 2, 3, 4, -1, 1, 2, 0)), T(2, 3, values=(3, 4, 1, 2, -1, 0))
+PIVOTS = Array((3,), "int32", (2, 3, 3))
+add("linalg_lu_factor_ex.out", (A, True, False), (BATCH, True, True), (TALL, True, False), (BROAD, True, False))
+add("linalg_lu.out", (A, True), (BATCH, True), (TALL, True), (BROAD, True))
+add("lu_unpack.out", (A, PIVOTS, True, True), (A, PIVOTS, True, False), (A, PIVOTS, False, True))
+add("linalg_lu_solve.out", *[(A, PIVOTS, B, True, adjoint) for adjoint in (False, True)],
+    *[(A, PIVOTS, T(2, 2, 3), False, adjoint) for adjoint in (False, True)])  # fmt: skip
+add("linalg_inv_ex.inverse", (A, False), (BATCH, True))
+add("_linalg_det.result _linalg_slogdet.sign", (A,), (BATCH,))
+add("_linalg_solve_ex.result", (A, B, True, False), (A, V, True, False), (BATCH, T(2, 2), True, False),
+    (BATCH, T(2, 3), True, True), (BATCH, T(3, 2), False, False))  # fmt: skip
+add("linalg_cholesky_ex.L", *[(POSITIVE_DEFINITE, upper, False) for upper in (False, True)])
+add("cholesky.out", *[(POSITIVE_DEFINITE, upper) for upper in (False, True)])
+add("cholesky_solve.out", *[(B, LOWER, upper) for upper in (False, True)], (T(2, 3, 1), LOWER, False))
+add("_cholesky_solve_helper.out", *[(B, LOWER, upper) for upper in (False, True)])
+add("cholesky_inverse.out", *[(LOWER, upper) for upper in (False, True)])
+add("triangular_solve.X", *[(B, A, *flags) for flags in ((True, False, False), (False, True, False),
+    (True, True, True), (False, False, False))], (T(2, 3, 1), A, True, False, False))  # fmt: skip
+add("linalg_solve_triangular.out", (A, B, True, True, False), (A, B, False, True, True),
+    (A, T(2, 3), True, False, False), (A, T(2, 2, 3), False, False, False))  # fmt: skip
+add("linalg_qr.out", *[(matrix, mode) for matrix in (A, TALL, BROAD, BATCH) for mode in ("reduced", "complete", "r")])
+add("geqrf.a", (A,), (TALL,), (BROAD,))
+add("linalg_householder_product.out orgqr.out", (TALL, T(2, values=(1.5, 0.5))), (A, T(2, values=(1.5, 0.5))))
+add("ormqr.out", *[(TALL, T(2, values=(1.5, 0.5)), T(4, 3), True, transpose) for transpose in (False, True)],
+    *[(TALL, T(2, values=(1.5, 0.5)), T(3, 4), False, transpose) for transpose in (False, True)])  # fmt: skip
+# Eigenvectors and singular vectors have free signs: test_linear_algebra.py puts the matrices together again.
+add("_linalg_eigh.eigenvalues", (POSITIVE_DEFINITE, "L", False), (A, "U", False), (BATCH, "L", False))
+add("_linalg_svd.U", *[(matrix, False, False, None) for matrix in (A, TALL, BROAD, BATCH, SINGULAR)])
+# Of larger matrices eager gives numbers far off in float32 and in halves.
+add("linalg_matrix_exp.out", (T(2, 1, 1),))
+add("_trilinear.out", (T(2, 3), T(2, 3, seed=1), T(2, 3, seed=2), [], [], [], [1], 1),
+    (T(2, 3), T(4, 3), T(2, 5), [1, 3], [0, 3], [1, 2], [2], 1))  # fmt: skip
+add("_weight_norm_interface.out", (X, T(2, 1, domain="positive"), 0), (X, T(1, 3, domain="positive"), 1))
+
+# Images and indices
+VOLUME = T(1, 2, 3, 4, 3)
+GRID = T(1, 2, 2, 3, 3, values=tuple((i * 7 % 13 - 6) / 4 for i in range(36)))
+add(
+    "grid_sampler_3d.out",
+    *[(VOLUME, GRID, mode, padding, align) for mode in (0, 1) for padding in (0, 1, 2) for align in (False, True)],
+)
+add("fractional_max_pool2d.output", (T(1, 2, 5, 6), [2, 2], [3, 3], T(1, 2, 2, values=(0.1, 0.7, 0.4, 0.9))))
+add(
+    "fractional_max_pool3d.output",
+    (T(1, 2, 4, 5, 6), [2, 2, 3], [2, 3, 2], T(1, 2, 3, values=(0.1, 0.7, 0.4, 0.9, 0.3, 0.6))),
+)
+add("max_unpool3d.out", (T(1, 2, 1, 1, 2), L([[[[[0, 7]]], [[[3, 1]]]]]), [2, 2, 2], [2, 2, 1], [0, 0, 0]))
+add(
+    "index_reduce.out",
+    *[(T(3, 4), 0, L([2, 0, 2]), T(3, 4, seed=1), reduce, include)
+      for reduce in ("prod", "mean", "amax", "amin") for include in (True, False)],
+    (T(2, 5), 1, L([1, 1, 4]), T(2, 3, seed=1), "amax", True),
+)  # fmt: skip
+add("histogram.bin_ct_out", (X, 4, [-2.0, 2.0], None, False), (X, 3, None, POSITIVE, False), (X, 3, None, None, True))
+EDGES = T(4, values=(-2, -0.5, 1, 2.5))
+add("histogram.bins_tensor_out", (X, EDGES, None, False), (X, EDGES, POSITIVE, True))
+
+# Chance
+add("cauchy.out log_normal.out", (X, 0.5, 2.0, None))
+add("geometric.out", (X, 0.3, None))
+add("random.out", (X, None))
+add("random.to_out", (X, 5, None))
+add("random.from_out", (X, 1, 5, None))
+add("binomial.out", (POSITIVE, FRACTIONS, None))
+add("_standard_gamma.out _sample_dirichlet.out", (POSITIVE, None))

@@ -1,0 +1,124 @@
+"""Factorisations, whose factors have free signs: put together again, they are the matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import executorch_numpy_runtime as en
+
+from .single_call import Out, call_one, load_call
+
+DTYPES = [np.dtype(t) for t in ("float32", "float64", "complex64", "complex128")]
+SHAPES = [(4, 4), (7, 3), (3, 7), (2, 5, 5), (1, 1), (2, 3, 1), (24, 17)]
+
+
+def matrices(shape, dtype, seed=0, rank=None):
+    random = np.random.default_rng(seed)
+    x = random.standard_normal(shape)
+    if dtype.kind == "c":
+        x = x + 1j * random.standard_normal(shape)
+    if rank is not None:
+        x = x[..., :rank] @ x[..., :rank, :]
+    return x.astype(dtype)
+
+
+def close(got, expected, dtype):
+    tolerance = 200 * float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance * max(1, np.abs(expected).max(initial=0)))
+
+
+def is_orthonormal(q, dtype):
+    close(np.swapaxes(q, -1, -2).conj() @ q, np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], *[q.shape[-1]] * 2)),
+          dtype)  # fmt: skip
+
+
+def call(operator, *args, outs):
+    method, inputs = load_call(operator, *args, outs=[Out(dtype, shape) for dtype, shape in outs])
+    return method(inputs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_singular_values(shape, full, dtype):
+    for rank in (None, 1):
+        if rank is not None and shape[-1] != shape[-2]:
+            continue
+        a = matrices(shape, dtype, rank=rank)
+        u_e, s_e, vh_e = np.linalg.svd(a, full_matrices=full)
+        u, s, vh = call("aten::_linalg_svd.U", a, full, True, None,
+                        outs=[(dtype, u_e.shape), (s_e.dtype, s_e.shape), (dtype, vh_e.shape)])  # fmt: skip
+        close(s, s_e, dtype)
+        k = min(shape[-2:])
+        close((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], a, dtype)
+        is_orthonormal(u, dtype)
+        is_orthonormal(np.swapaxes(vh, -1, -2).conj(), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("uplo", ["L", "U"])
+@pytest.mark.parametrize("n, rank", [(1, None), (5, None), (20, None), (6, 2)])
+def test_eigenvalues(n, rank, uplo, dtype):
+    x = matrices((3, n, n), dtype, rank=rank)
+    a = (x + np.swapaxes(x, -1, -2).conj()) / 2
+    values, vectors = call("aten::_linalg_eigh.eigenvalues", a, uplo, True,
+                           outs=[(a.real.dtype, (3, n)), (dtype, a.shape)])  # fmt: skip
+    close(values, np.linalg.eigvalsh(a), dtype)
+    close((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2).conj(), a, dtype)
+    is_orthonormal(vectors, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", [0.1, 1, 6])
+def test_exponentials(size, dtype):
+    x = matrices((2, 5, 5), dtype)
+    a = ((x + np.swapaxes(x, -1, -2).conj()) * (size / 8)).astype(dtype)
+    values, vectors = np.linalg.eigh(a)
+    expected = (vectors * np.exp(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2).conj()
+    close(call_one("aten::linalg_matrix_exp.out", a, dtype=dtype, shape=a.shape), expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_products_of_factors(shape, dtype):
+    a = matrices(shape, dtype)
+    *batch, m, n = shape
+    k = min(m, n)
+    p, low, up = call("aten::linalg_lu.out", a, True,
+                      outs=[(dtype, (*batch, m, m)), (dtype, (*batch, m, k)), (dtype, (*batch, k, n))])  # fmt: skip
+    close(p @ low @ up, a, dtype)
+    q, r = call("aten::linalg_qr.out", a, "complete", outs=[(dtype, (*batch, m, m)), (dtype, a.shape)])
+    close(q @ r, a, dtype)
+    is_orthonormal(q, dtype)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_solutions_of_a_batch_that_broadcasts(dtype, left):
+    a, b = matrices((3, 1, 6, 6), dtype), matrices((2, 6, 6), dtype, seed=1)
+    x, *_ = call("aten::_linalg_solve_ex.result", a, b, left, True,
+                 outs=[(dtype, (3, 2, 6, 6)), (dtype, a.shape), (np.int32, (3, 1, 6)), (np.int32, (3, 1))])  # fmt: skip
+    close(a @ x if left else x @ a, np.broadcast_to(b, x.shape), dtype)
+
+
+def test_singular_matrices_are_refused_where_that_is_asked_for():
+    a = np.ones((2, 3, 3), np.float32)
+    outs = [Out(np.float32, a.shape), Out(np.int32, (2,))]
+    method, inputs = load_call("aten::linalg_inv_ex.inverse", a, True, outs=outs)
+    with pytest.raises(en.ExecutionError, match="A: matrix 0 is singular: pivot 2 is zero"):
+        method(inputs)
+    method, inputs = load_call("aten::linalg_inv_ex.inverse", a, False, outs=outs)
+    np.testing.assert_array_equal(method(inputs)[1], [2, 2])
+
+
+@pytest.mark.parametrize("operator, args, message", [
+    ("aten::linalg_matrix_exp.out", [np.ones((2, 3), np.float32)], "self: expected square matrices"),
+    ("aten::cholesky.out", [-np.eye(2, dtype=np.float32), False], "self: matrix 0 is not positive definite"),
+    ("aten::cholesky_inverse.out", [np.ones((2, 2), np.int32), False], "self: expected float32, float64 or a complex"),
+    ("aten::linalg_lu_solve.out", [np.eye(2, dtype=np.float32), np.array([3, 2], np.int32), np.eye(2, dtype=np.float32),
+                                   True, False], "pivots: expected numbers from 1 to 2, got 3"),
+])  # fmt: skip
+def test_refused_matrices(operator, args, message):
+    with pytest.raises(en.ExecutionError, match=message):
+        call_one(operator, *args, dtype=args[0].dtype, shape=args[0].shape)
