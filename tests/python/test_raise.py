@@ -722,3 +722,16 @@ def test_a_conversion_to_halves_rounds(half, multiplies):
     p.output(out)
     (got,) = en.Runtime.get().load_program(p.build()).load_method("forward")([x])
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_batch_norm_without_statistics_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ProgramBuilder()
+    x = program.input(np.float32, (1, 2, 3, 3))
+    y = program.call("aten::relu.out", x, out=program.tensor(np.float32, (1, 2, 3, 3)))
+    outs = [program.tensor(np.float32, sizes) for sizes in ((1, 2, 3, 3), (0,), (0,))]
+    name = "aten::_native_batch_norm_legit_no_training.out"
+    program.call(name, y, None, None, None, None, 0.1, 1e-5, out=outs)
+    program.output(outs[0])
+    method = load(program.build(), raised=True, monkeypatch=monkeypatch)
+    with pytest.raises(en.ExecutionError, match=re.escape("forward[1] " + name)):
+        method([np.ones((1, 2, 3, 3), np.float32)])

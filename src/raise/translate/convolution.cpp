@@ -98,7 +98,7 @@ void convolution(RegionBuilder& region, const Call& call) {
 void batch_norm(RegionBuilder& region, const Call& call) {
   const Raised input = region.read(call.value(0));
   const size_t rank = input.order.rank();
-  if (rank < 2) fail_execution("no channels");
+  if (rank < 2 || call.is_none(3) || call.is_none(4)) fail_execution("no channels or statistics");
   const auto channels = static_cast<size_t>(region.sizes(input)[1]);
   const auto vector = [&](size_t argument) -> const float* {
     if (call.is_none(argument)) return nullptr;
