@@ -735,3 +735,15 @@ def test_batch_norm_without_statistics_is_refused(monkeypatch: pytest.MonkeyPatc
     method = load(program.build(), raised=True, monkeypatch=monkeypatch)
     with pytest.raises(en.ExecutionError, match=re.escape("forward[1] " + name)):
         method([np.ones((1, 2, 3, 3), np.float32)])
+
+
+@pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
+def test_a_conversion_from_halves_takes_them_rounded(half):
+    random = np.random.default_rng(3)
+    x, y = (random.uniform(1, 2, (8, 16)).astype(half) for _ in range(2))
+    p = ProgramBuilder()
+    total = p.call("aten::mul.out", p.input(half, x.shape), p.input(half, x.shape), out=p.tensor(half, x.shape))
+    wide = p.call("aten::_to_copy.out", total, False, None, out=p.tensor(np.float32, x.shape))
+    p.output(p.call("aten::relu.out", wide, out=p.tensor(np.float32, x.shape)))
+    (got,) = en.Runtime.get().load_program(p.build()).load_method("forward")([x, y])
+    np.testing.assert_array_equal(got, (x * y).astype(np.float32))

@@ -25,12 +25,16 @@ void clone(RegionBuilder& region, const Call& call) { copy(region, call, 2); }
 // Scalars of a model are often integer constants that every call converts.
 void to_copy(RegionBuilder& region, const Call& call) {
   const DType dtype = call.tensor(0).dtype, to = call.tensor(3).dtype;
-  if (is_half_kind(to) && dtype != to && (dtype == DType::kFloat32 || is_half_kind(dtype))) {
-    // What a program asks to round is rounded, though the region goes on in float32.
+  if (dtype != to && (is_half_kind(dtype) || (dtype == DType::kFloat32 && is_half_kind(to)))) {
     const Raised self = region.read(call.value(0));
-    const ValueId half = region.emit(Op::kConvert, {self.id});
-    region.graph.values[half].dtype = to;
-    return region.define(call.value(3), {region.emit(Op::kConvert, {half}), self.order});
+    const graph::Value& value = region.graph.values[self.id];
+    const bool is_computed = !value.is_external() && !value.is_constant();
+    // The region goes on in float32, but what a program converts to or from halves is rounded as they are.
+    if (is_half_kind(to) || is_computed) {
+      const ValueId half = region.emit(Op::kConvert, {self.id});
+      region.graph.values[half].dtype = is_half_kind(to) ? to : dtype;
+      return region.define(call.value(3), {region.emit(Op::kConvert, {half}), self.order});
+    }
   }
   if (dtype == DType::kFloat32 || is_half_kind(dtype)) return copy(region, call, 3);
   region.define(call.value(3), region.read_converted(call.value(0)));
