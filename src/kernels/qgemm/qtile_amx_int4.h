@@ -48,7 +48,7 @@ ENR_INLINE void add_int4_products(const char* a, size_t a_stride, const char* b,
   const auto write = [&](size_t step) {
     if (step < steps) {
       write_weight_tiles<V, kInputs>(b + step * kBytes, weights[step % 2]);
-    } else if (inputs % kInputs != 0) {
+    } else if (step == steps && inputs % kInputs != 0) {
       write_last_weight_tiles<V, kInputs>(b + step * kBytes, inputs % kInputs, weights[step % 2]);
     }
   };
