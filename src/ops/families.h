@@ -1,7 +1,7 @@
 #pragma once
 
-// One register function for each family file; operator_table.cpp calls them all. Cold functions lie side by side, so that
-// filling the table does not bring every operator's code into memory.
+// One register function for each family file; operator_table.cpp calls them all. Cold functions lie side by side, so
+// that filling the table does not bring every operator's code into memory.
 
 #include "ops/registry.h"
 

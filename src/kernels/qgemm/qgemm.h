@@ -90,8 +90,8 @@ struct QClamp {
 };
 
 // rows: the parameters of each row of a. `weights` is looked at for type, n, k, block_size and has_float_scales. Out:
-// float, or uint16_t for the bits of halves. backwards: the weights used last come first, which a caller alternates where
-// the cache holds a part of them.
+// float, or uint16_t for the bits of halves. backwards: the weights used last come first, which a caller alternates
+// where the cache holds a part of them.
 template <class Out>
 void qgemm_dynamic(size_t m, const QWeights& weights, const int8_t* a, size_t a_stride, const Quantization* rows,
                    const void* packed, QClamp clamp, Out* c, size_t c_stride, QWorkspace workspace,
