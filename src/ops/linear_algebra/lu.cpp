@@ -12,7 +12,7 @@ namespace {
 
 // As LAPACK measures pivots.
 double magnitude(double x) { return std::abs(x); }
-double magnitude(Complex128 x) { return std::abs(x.real()) + std::abs(x.imag()); }
+double magnitude(Complex x) { return std::abs(x.real()) + std::abs(x.imag()); }
 
 template <class T>
 int32_t factorise(T* a, size_t rows, size_t columns, int32_t* pivots) {
@@ -351,9 +351,9 @@ void solve_lu(const T* a, const int32_t* pivots, size_t n, T* b, size_t columns,
 }
 
 template struct Lu<double>;
-template struct Lu<Complex128>;
+template struct Lu<Complex>;
 template void solve_lu(const double*, const int32_t*, size_t, double*, size_t, Solve);
-template void solve_lu(const Complex128*, const int32_t*, size_t, Complex128*, size_t, Solve);
+template void solve_lu(const Complex*, const int32_t*, size_t, Complex*, size_t, Solve);
 
 void register_lu(OperatorTable& table) {
   table.add<lu_factor_ex_out>("aten::linalg_lu_factor_ex.out");

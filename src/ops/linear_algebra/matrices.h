@@ -3,26 +3,24 @@
 // Batches of small matrices, computed in double precision whatever their dtype.
 
 #include <cmath>
-#include <complex>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "ops/context.h"
+#include "ops/pointwise/complex_numbers.h"
 #include "ops/shapes.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
 
-using Complex128 = std::complex<double>;
-
 inline double conjugate(double x) noexcept { return x; }
-inline Complex128 conjugate(Complex128 x) noexcept { return std::conj(x); }
+inline Complex conjugate(Complex x) noexcept { return std::conj(x); }
 inline double real_part(double x) noexcept { return x; }
-inline double real_part(Complex128 x) noexcept { return x.real(); }
+inline double real_part(Complex x) noexcept { return x.real(); }
 
-// Row-major matrices one after the other; T is double or Complex128.
+// Row-major matrices one after the other; T is double or Complex.
 template <class T>
 class Matrices {
  public:
@@ -109,14 +107,14 @@ class Matrices {
 template <class F>
 void in_matrix_type(const Tensor& tensor, const char* what, F f) {
   if (tensor.dtype == DType::kFloat32 || tensor.dtype == DType::kFloat64) return f(double{});
-  if (is_complex(tensor.dtype)) return f(Complex128{});
+  if (is_complex(tensor.dtype)) return f(Complex{});
   fail_execution(what, ": expected float32, float64 or a complex dtype, got ", describe(tensor));
 }
 
 // The same for what only moves elements: any real dtype.
 template <class F>
 void in_any_matrix_type(const Tensor& tensor, F f) {
-  if (is_complex(tensor.dtype)) return f(Complex128{});
+  if (is_complex(tensor.dtype)) return f(Complex{});
   f(double{});
 }
 
@@ -136,11 +134,6 @@ inline void write_integers(OpContext& context, const std::vector<int32_t>& value
   RowMajorOut result(context, out, DType::kInt32);
   std::copy(values.begin(), values.end(), result.as<int32_t>());
   result.commit();
-}
-
-// The dtype of singular values, and the like.
-constexpr DType real_dtype(DType dtype) noexcept {
-  return dtype == DType::kComplex64 ? DType::kFloat32 : dtype == DType::kComplex128 ? DType::kFloat64 : dtype;
 }
 
 }  // namespace enr::ops

@@ -25,7 +25,7 @@ void reflect(const T* v, size_t v_stride, T factor, T* a, size_t stride, size_t 
 }
 
 double imaginary_part(double) { return 0; }
-double imaginary_part(Complex128 x) { return x.imag(); }
+double imaginary_part(Complex x) { return x.imag(); }
 
 }  // namespace
 
@@ -56,9 +56,9 @@ void reflect_columns(const T* a, size_t stride, const T* tau, size_t count, size
 }
 
 template void factorise_qr(double*, size_t, size_t, double*);
-template void factorise_qr(Complex128*, size_t, size_t, Complex128*);
+template void factorise_qr(Complex*, size_t, size_t, Complex*);
 template void reflect_columns(const double*, size_t, const double*, size_t, size_t, size_t, double*);
-template void reflect_columns(const Complex128*, size_t, const Complex128*, size_t, size_t, size_t, Complex128*);
+template void reflect_columns(const Complex*, size_t, const Complex*, size_t, size_t, size_t, Complex*);
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "ops/families.h"
 #include "ops/quantized/storage_type.h"
 #include "ops/strided_view.h"
+#include "ops/type_rules.h"
 
 namespace enr::ops {
 
@@ -25,7 +26,7 @@ void write_one(OpContext& context, Tensor& out, double value, const char* what) 
 
 void choose_qparams_out(OpContext& context, const Tensor& input, int64_t quant_min, int64_t quant_max, double eps,
                         DType, Tensor& scale_out, Tensor& zero_point_out) {
-  require_floating(input, "input");
+  require_floating(input.dtype, "input");
   if (quant_min >= quant_max) fail_execution("quant_min: ", quant_min, " must be below quant_max ", quant_max);
   if (input.numel() == 0) fail_execution("input: expected at least one element, got shape ", input.sizes());
   if (scale_out.numel() != 1) fail_execution("scale_out: expected one element, got ", describe(scale_out));
@@ -41,7 +42,7 @@ void choose_qparams_out(OpContext& context, const Tensor& input, int64_t quant_m
 
 void choose_qparams_per_token_asymmetric_out(OpContext& context, const Tensor& input, DType, Tensor& scale_out,
                                              Tensor& zero_point_out) {
-  require_floating(input, "input");
+  require_floating(input.dtype, "input");
   if (input.rank == 0 || input.size(input.rank - 1u) == 0) {
     fail_execution("input: expected rows of at least one element, got shape ", input.sizes());
   }

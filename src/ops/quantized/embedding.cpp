@@ -8,6 +8,7 @@
 #include "ops/families.h"
 #include "ops/quantized/storage_type.h"
 #include "ops/strided_view.h"
+#include "ops/type_rules.h"
 
 namespace enr::ops {
 
@@ -91,7 +92,7 @@ void embed(OpContext& context, const Tensor& weight, const Tensor& scales, const
     fail_execution("weight: expected uint8 or int8, got ", dtype_name(weight.dtype));
   }
   require_index_dtype(indices, "indices");
-  require_floating(out, "out");
+  require_floating(out.dtype, "out");
   const int64_t rows = weight.size(0);
   const int64_t columns = weight.size(1) * static_cast<int64_t>(Packing::kPerByte);
   if ((scales.rank != 1 && scales.rank != 2) || scales.size(0) != rows) {

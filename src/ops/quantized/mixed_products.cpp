@@ -11,6 +11,7 @@
 #include "ops/families.h"
 #include "ops/quantized/storage_type.h"
 #include "ops/strided_view.h"
+#include "ops/type_rules.h"
 
 namespace enr::ops {
 
@@ -60,7 +61,7 @@ void mixed_mm_out(OpContext& context, const Tensor& input, const Tensor& weight,
   require_rank(input, 2, "input");
   require_rank(weight, 2, "weight");
   require_dtype(weight, DType::kInt8, "weight");
-  require_floating(input, "input");
+  require_floating(input.dtype, "input");
   require_dtype(out, input.dtype, "out");
   if (input.size(1) != weight.size(0)) {
     fail_execution("weight: shapes ", input.sizes(), " and ", weight.sizes(), " do not multiply");
@@ -89,8 +90,8 @@ void mixed_linear_out(OpContext& context, const Tensor& input, const Tensor& wei
                       const Tensor* zero_points, std::optional<DType>, Tensor& out) {
   require_rank(weight, 2, "weight");
   require_dtype(weight, DType::kInt8, "weight");
-  require_floating(input, "input");
-  require_floating(out, "out");
+  require_floating(input.dtype, "input");
+  require_floating(out.dtype, "out");
   const int64_t inner = weight.size(1);
   const int64_t columns = weight.size(0);
   if (input.rank == 0 || input.size(input.rank - 1u) != inner) {

@@ -12,6 +12,7 @@
 #include "ops/families.h"
 #include "ops/quantized/storage_type.h"
 #include "ops/strided_view.h"
+#include "ops/type_rules.h"
 
 namespace enr::ops {
 
@@ -41,7 +42,7 @@ void quantize_run(const float* in, T* out, size_t n, float inverse_scale, int64_
 
 void quantize_tensor(OpContext& context, const Tensor& input, double scale, int64_t zero_point,
                      const QuantizedRange& range, Tensor& out) {
-  require_floating(input, "input");
+  require_floating(input.dtype, "input");
   require_positive_scale(scale, "scale");
   context.resize(out, input.sizes());
   with_storage_type(out.dtype, "out", [&]<class T>() {
@@ -58,7 +59,7 @@ void quantize_tensor(OpContext& context, const Tensor& input, double scale, int6
 }
 
 void dequantize_tensor(OpContext& context, const Tensor& input, double scale, int64_t zero_point, Tensor& out) {
-  require_floating(out, "out");
+  require_floating(out.dtype, "out");
   context.resize(out, input.sizes());
   with_storage_type(input.dtype, "input", [&]<class T>() {
     const auto* in = reinterpret_cast<const T*>(row_major(context, input));
@@ -132,7 +133,7 @@ void each_run(const Channels& c, const Body& body) {
 
 void quantize_per_channel_out(OpContext& context, const Tensor& input, const Tensor& scales, const Tensor& zero_points,
                               int64_t axis, int64_t quant_min, int64_t quant_max, DType, Tensor& out) {
-  require_floating(input, "input");
+  require_floating(input.dtype, "input");
   const Channels c = channels_of(input, axis, scales, &zero_points);
   const auto* scale = row_major_as<double>(context, scales);
   const auto* zero = row_major_as<int64_t>(context, zero_points);
@@ -155,7 +156,7 @@ void quantize_per_channel_out(OpContext& context, const Tensor& input, const Ten
 void dequantize_per_channel_out(OpContext& context, const Tensor& input, const Tensor& scales,
                                 const Tensor* zero_points, int64_t axis, int64_t, int64_t, DType, std::optional<DType>,
                                 Tensor& out) {
-  require_floating(out, "out");
+  require_floating(out.dtype, "out");
   const Channels c = channels_of(input, axis, scales, zero_points);
   const auto* scale = row_major_as<float>(context, scales);
   const auto* zero = zero_points == nullptr ? nullptr : row_major_as<float>(context, *zero_points);
@@ -198,7 +199,7 @@ void quantize_token(const float* in, T* out, size_t n, Real inverse_scale, Real 
 
 void quantize_per_token_out(OpContext& context, const Tensor& input, const Tensor& scales, const Tensor& zero_points,
                             int64_t quant_min, int64_t quant_max, DType, Tensor& out) {
-  require_floating(input, "input");
+  require_floating(input.dtype, "input");
   const Channels tokens = tokens_of(input, scales, zero_points);
   const auto* scale = row_major_as<double>(context, scales);
   const auto* zero = row_major_as<double>(context, zero_points);
@@ -236,7 +237,7 @@ void dequantize_tokens(const Channels& tokens, const T* in, const double* scale,
 
 void dequantize_per_token_out(OpContext& context, const Tensor& input, const Tensor& scales, const Tensor& zero_points,
                               int64_t, int64_t, DType, DType, Tensor& out) {
-  require_floating(out, "out");
+  require_floating(out.dtype, "out");
   const Channels tokens = tokens_of(input, scales, zero_points);
   const auto* scale = row_major_as<double>(context, scales);
   const auto* zero = row_major_as<double>(context, zero_points);

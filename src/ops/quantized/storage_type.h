@@ -61,10 +61,6 @@ T round_to_range(double value, const QuantizedRange& range) noexcept {
   return static_cast<T>(static_cast<int32_t>((value + kShift) - kShift));
 }
 
-inline void require_floating(const Tensor& tensor, const char* what) {
-  if (!is_floating(tensor.dtype)) fail_execution(what, ": expected a floating dtype, got ", describe(tensor));
-}
-
 inline void require_positive_scale(double scale, const char* what) {
   if (!(scale > 0) || !std::isfinite(scale)) fail_execution(what, ": expected a positive number, got ", scale);
 }

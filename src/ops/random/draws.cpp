@@ -35,7 +35,7 @@ void bernoulli_float_out(OpContext& context, const Tensor& self, double p, Ignor
 
 // Each element is the probability of its own draw.
 void bernoulli_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
-  require_floating(self, "self");
+  require_floating(self.dtype, "self");
   const auto* p = row_major_as<double>(context, self);
   for (int64_t i = 0; i < self.numel(); ++i) {
     if (!(p[i] >= 0 && p[i] <= 1)) fail_execution("self: expected probabilities of 0 to 1, got ", p[i]);
@@ -45,7 +45,7 @@ void bernoulli_out(OpContext& context, const Tensor& self, Ignored, Tensor& out)
 }
 
 void bernoulli_tensor_out(OpContext& context, const Tensor& self, const Tensor& p, Ignored, Tensor& out) {
-  require_floating(p, "p");
+  require_floating(p.dtype, "p");
   StridedView view(p);
   const Shape shape = broadcast(self.sizes(), p.sizes(), "p");
   if (!std::equal(shape.begin(), shape.end(), self.sizes().begin(), self.sizes().end())) {
@@ -64,7 +64,7 @@ void bernoulli_tensor_out(OpContext& context, const Tensor& self, const Tensor& 
 
 void exponential_out(OpContext& context, const Tensor& self, double rate, Ignored, Tensor& out) {
   if (!(rate > 0)) fail_execution("lambd: expected more than 0, got ", rate);
-  require_floating(out, "out");
+  require_floating(out.dtype, "out");
   context.resize(out, self.sizes());
   RowMajorOut to(context, out, DType::kFloat64);
   kernels::random_exponential(context.random(), to.as<double>(), static_cast<size_t>(out.numel()), 1 / rate);
@@ -72,7 +72,7 @@ void exponential_out(OpContext& context, const Tensor& self, double rate, Ignore
 }
 
 void poisson_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
-  require_floating(self, "self");
+  require_floating(self.dtype, "self");
   require_dtype(out, self.dtype, "out");
   const auto* rates = row_major_as<double>(context, self);
   for (int64_t i = 0; i < self.numel(); ++i) {
@@ -90,7 +90,7 @@ void poisson_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
 // Draws classes by weight from each row. Without replacement, an exponential clock runs for each class, and those that
 // ring first are taken.
 void multinomial_out(OpContext& context, const Tensor& self, int64_t samples, bool replacement, Ignored, Tensor& out) {
-  require_floating(self, "self");
+  require_floating(self.dtype, "self");
   require_dtype(out, DType::kInt64, "out");
   if (self.rank != 1 && self.rank != 2) fail_execution("self: expected rank 1 or 2, got shape ", self.sizes());
   const int64_t classes = self.size(self.rank - 1u), rows = self.rank == 1 ? 1 : self.size(0);

@@ -4,13 +4,9 @@
 
 #include "ops/context.h"
 #include "ops/strided_view.h"
+#include "ops/type_rules.h"
 
 namespace enr::ops {
-
-inline void require_floating(const Tensor& tensor, const char* what) {
-  if (is_floating(tensor.dtype)) return;
-  fail_execution(what, ": expected a floating dtype, got ", dtype_name(tensor.dtype));
-}
 
 // Calls draw(float* or double*, count) for memory of out's elements in row-major order, those of complex numbers as two
 // parts; halves are drawn as floats. `out` must be floating or complex.
@@ -22,7 +18,7 @@ void fill_parts(OpContext& context, Tensor& out, const Draw& draw) {
     draw(to.as<double>(), 2 * count);
     return to.commit();
   }
-  require_floating(out, "out");
+  require_floating(out.dtype, "out");
   if (out.dtype == DType::kFloat64) {
     RowMajorOut to(context, out);
     draw(to.as<double>(), count);

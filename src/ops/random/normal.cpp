@@ -63,7 +63,7 @@ void normal_elements(OpContext& context, const Tensor* means, double mean, const
     if (!(spread[i] >= 0)) fail_execution("std: expected at least 0, got ", spread[i]);
   }
   if (!(deviation >= 0)) fail_execution("std: expected at least 0, got ", deviation);
-  require_floating(out, "out");
+  require_floating(out.dtype, "out");
   context.resize(out, shape);
   RowMajorOut result(context, out, DType::kFloat64);
   auto* to = result.as<double>();
