@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -240,6 +241,20 @@ void parallel_ranges(size_t count, size_t grain, FunctionRef<void(size_t, size_t
   const size_t pieces = most <= threads ? std::min(most, threads) : std::min(most / threads, size_t{4}) * threads;
   if (pieces <= 1 || threads == 1) return body(0, count);
   parallel_for(pieces, [&](size_t i) { body(count * i / pieces, count * (i + 1) / pieces); });
+}
+
+void parallel_ranges_or_throw(size_t count, size_t grain, FunctionRef<void(size_t, size_t)> body) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  parallel_ranges(count, grain, [&](size_t begin, size_t end) {
+    try {
+      body(begin, end);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (first == nullptr) first = std::current_exception();
+    }
+  });
+  if (first != nullptr) std::rethrow_exception(first);
 }
 
 }  // namespace enr

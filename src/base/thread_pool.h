@@ -18,6 +18,9 @@ void parallel_for(size_t count, FunctionRef<void(size_t)> body) noexcept;
 // pay.
 void parallel_ranges(size_t count, size_t grain, FunctionRef<void(size_t, size_t)> body) noexcept;
 
+// The same for a body that may throw, for want of memory say: when all ranges are done, the first exception goes on.
+void parallel_ranges_or_throw(size_t count, size_t grain, FunctionRef<void(size_t, size_t)> body);
+
 // Threads a parallel_for may use, the caller included. The default fits the affinity mask and the cgroup's quota; the
 // environment variable ENR_NUM_THREADS overrides it.
 size_t num_threads() noexcept;

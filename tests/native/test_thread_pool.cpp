@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -61,6 +62,23 @@ TEST_CASE("the number of threads may change between calls") {
     parallel_for(10, [&](size_t) { sum.fetch_add(1); });
   }
   CHECK(sum.load() == 200);
+  enr::set_num_threads(0);
+}
+
+TEST_CASE("what a body throws goes on when every range is done") {
+  for (const size_t threads : {size_t{1}, size_t{4}}) {
+    enr::set_num_threads(threads);
+    std::atomic<size_t> done{0};
+    const auto body = [&](size_t begin, size_t end) {
+      done += end - begin;
+      if (begin == 0) throw std::bad_alloc();
+    };
+    CHECK_THROWS_AS(enr::parallel_ranges_or_throw(1000, 10, body), std::bad_alloc);
+    CHECK(done == 1000);
+    done = 0;
+    enr::parallel_ranges_or_throw(1000, 10, [&](size_t begin, size_t end) { done += end - begin; });
+    CHECK(done == 1000);
+  }
   enr::set_num_threads(0);
 }
 

@@ -72,7 +72,7 @@ void fractional_max_pool_out(OpContext& context, const Tensor& self, Sizes kerne
     const T* in = row_major_as<T>(context, self);
     const T* chances = row_major_as<T>(context, samples);
     RowMajorOut values(context, output, dtype_of<T>), positions(context, indices);
-    parallel_ranges(static_cast<size_t>(planes), 1, [&](size_t begin, size_t end) {
+    parallel_ranges_or_throw(static_cast<size_t>(planes), 1, [&](size_t begin, size_t end) {
       for (size_t plane = begin; plane < end; ++plane) {
         const T* sample = chances + plane * kDims;
         std::array<std::vector<int64_t>, 3> starts;

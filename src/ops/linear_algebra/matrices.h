@@ -82,11 +82,11 @@ class Matrices {
     result.commit();
   }
 
-  // body(i) for every matrix, with threads where that pays.
+  // body(i), which may throw, for every matrix, with threads where that pays.
   template <class Body>
   void each(const Body& body) const {
     const size_t work = rows() * columns() * std::min(rows(), columns()) + 1;
-    parallel_ranges(count(), std::max<size_t>(1, 65536 / work), [&](size_t begin, size_t end) {
+    parallel_ranges_or_throw(count(), std::max<size_t>(1, 65536 / work), [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) body(i);
     });
   }

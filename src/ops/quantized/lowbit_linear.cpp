@@ -182,7 +182,7 @@ class PackedLinear {
 
   void multiply_floats(OpContext& context, const float* activations, size_t m, float* out) const {
     auto* rounded = context.scratch_of<float>(m * k_);
-    parallel_ranges(m, std::max<size_t>(1, 4096 / k_), [&](size_t begin, size_t end) {
+    parallel_ranges_or_throw(m, std::max<size_t>(1, 4096 / k_), [&](size_t begin, size_t end) {
       std::vector<int8_t> levels(k_);
       for (size_t i = begin; i < end; ++i) {
         const kernels::Quantization q = quantize_row(activations + i * k_, levels.data());

@@ -75,7 +75,7 @@ struct Lines {
 template <class T, class Load, class Store>
 void each_group(const kernels::Fft<T>& transform, size_t count, Load load, Store store) {
   const size_t lanes = count == 1 ? 1 : kernels::Fft<T>::lanes(), groups = (count + lanes - 1) / lanes;
-  parallel_ranges(groups, kFftGrain / (transform.size() * lanes) + 1, [&](size_t begin, size_t end) {
+  parallel_ranges_or_throw(groups, kFftGrain / (transform.size() * lanes) + 1, [&](size_t begin, size_t end) {
     std::vector<T> memory(transform.memory_size(lanes));
     for (size_t group = begin; group < end; ++group) {
       const size_t first = group * lanes, lines = std::min(lanes, count - first);
