@@ -16,6 +16,11 @@ constexpr uint64_t mix_bits(uint64_t x) noexcept {
   return x ^ (x >> 31);
 }
 
+// Number i of those that RandomStream::take set apart.
+constexpr uint64_t random_number(uint64_t start, uint64_t i) noexcept {
+  return mix_bits(start + (i + 1) * kRandomIncrement);
+}
+
 // Also a generator for the standard library's distributions.
 class RandomStream {
  public:
@@ -29,10 +34,9 @@ class RandomStream {
 
   static constexpr uint64_t min() noexcept { return 0; }
   static constexpr uint64_t max() noexcept { return std::numeric_limits<uint64_t>::max(); }
-  uint64_t operator()() noexcept { return mix_bits(take(1) + kRandomIncrement); }
+  uint64_t operator()() noexcept { return random_number(take(1), 0); }
 
-  // Sets `count` numbers apart: number i of them is mix_bits(start + (i + 1) * kRandomIncrement) for the start
-  // returned.
+  // Sets `count` numbers apart; random_number makes them from the start returned.
   uint64_t take(uint64_t count) noexcept {
     const uint64_t start = key_ + position_ * kRandomIncrement;
     position_ += count;

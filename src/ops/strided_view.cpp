@@ -118,6 +118,12 @@ bool same_dense_layout(const StridedView& a, const StridedView& b) noexcept {
 
 }  // namespace
 
+StridedView expanded(const Tensor& tensor, Sizes sizes) noexcept {
+  StridedView view(tensor);
+  view.expand(sizes);
+  return view;
+}
+
 void copy_view(OpContext& context, const StridedView& out, const StridedView& in) {
   const auto count = static_cast<size_t>(out.numel());
   if (count == 0) return;
@@ -163,6 +169,13 @@ std::byte* row_major_as(OpContext& context, const Tensor& tensor, DType dtype) {
   const StridedView copy(context.scratch(static_cast<size_t>(tensor.numel()) * dtype_size(dtype)), dtype,
                          tensor.sizes());
   copy_view(context, copy, StridedView(tensor));
+  return copy.data;
+}
+
+std::byte* row_major_as(OpContext& context, const Tensor& tensor, DType dtype, Sizes sizes) {
+  if (std::ranges::equal(tensor.sizes(), sizes)) return row_major_as(context, tensor, dtype);
+  const StridedView copy(context.scratch(static_cast<size_t>(product(sizes)) * dtype_size(dtype)), dtype, sizes);
+  copy_view(context, copy, expanded(tensor, sizes));
   return copy.data;
 }
 

@@ -48,6 +48,9 @@ struct StridedView {
   void expand(Sizes sizes) noexcept;
 };
 
+// The tensor repeated to `sizes`, which it must broadcast to.
+StridedView expanded(const Tensor& tensor, Sizes sizes) noexcept;
+
 // out[...] = in[...], of the same sizes, converting where the dtypes differ. The two must not overlap.
 void copy_view(OpContext& context, const StridedView& out, const StridedView& in);
 
@@ -66,6 +69,13 @@ std::byte* row_major_as(OpContext& context, const Tensor& tensor, DType dtype);
 template <class T>
 const T* row_major_as(OpContext& context, const Tensor& tensor) {
   return reinterpret_cast<const T*>(row_major_as(context, tensor, dtype_of<T>));
+}
+
+// The same of the tensor repeated to `sizes`, which it must broadcast to.
+std::byte* row_major_as(OpContext& context, const Tensor& tensor, DType dtype, Sizes sizes);
+template <class T>
+const T* row_major_as(OpContext& context, const Tensor& tensor, Sizes sizes) {
+  return reinterpret_cast<const T*>(row_major_as(context, tensor, dtype_of<T>, sizes));
 }
 
 // Memory to write an output of `dtype` to in row-major order: the output's own, or scratch that commit() copies (and

@@ -28,12 +28,6 @@ StridedView reordered(const StridedView& view, std::span<const uint8_t> dim_orde
   return result;
 }
 
-StridedView expanded(const Tensor& tensor, const Shape& shape) {
-  StridedView view(tensor);
-  view.expand(shape);
-  return view;
-}
-
 struct Sixteen {
   uint64_t low, high;
 };

@@ -49,11 +49,8 @@ void map_complex(OpContext& context, std::initializer_list<const Tensor*> in, Te
   Shape shape;
   for (const Tensor* tensor : in) shape = broadcast(shape, tensor->sizes());
   std::array<const Complex*, kMaxInputs> numbers{};
-  std::ranges::transform(in, numbers.begin(), [&](const Tensor* tensor) {
-    StridedView view(*tensor);
-    view.expand(shape);
-    return numbers_of(context, view);
-  });
+  std::ranges::transform(in, numbers.begin(),
+                         [&](const Tensor* tensor) { return numbers_of(context, expanded(*tensor, shape)); });
   context.resize(out, shape);
   Results results(context, out);
   const auto count = static_cast<size_t>(product(shape));

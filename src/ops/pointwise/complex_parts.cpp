@@ -33,12 +33,6 @@ StridedView parts_of(const Tensor& tensor, DType part, int64_t which) {
   return view;
 }
 
-StridedView expanded(const Tensor& tensor, Sizes sizes) {
-  StridedView view(tensor);
-  view.expand(sizes);
-  return view;
-}
-
 void complex_out(OpContext& context, const Tensor& real, const Tensor& imag, Tensor& out) {
   require_same_dtype(imag, real.dtype, "imag");
   require_same_dtype(out, complex_of(real.dtype, "real"), "out");

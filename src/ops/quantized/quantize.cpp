@@ -266,17 +266,8 @@ void quantized_add_out(OpContext& context, const Tensor& a, double a_scale, int6
   with_storage_type(a.dtype, "a", [&]<class T>() {
     const QuantizedRange range{out_quant_min, out_quant_max};
     check_range<T>(range);
-    const auto expanded = [&](const Tensor& tensor) -> const T* {
-      if (std::ranges::equal(tensor.sizes(), Sizes(shape)))
-        return reinterpret_cast<const T*>(row_major(context, tensor));
-      StridedView view(tensor);
-      view.expand(shape);
-      T* data = context.scratch_of<T>(static_cast<size_t>(out.numel()));
-      copy_view(context, StridedView(reinterpret_cast<std::byte*>(data), tensor.dtype, shape), view);
-      return data;
-    };
-    const T* left = expanded(a);
-    const T* right = expanded(b);
+    const auto* left = reinterpret_cast<const T*>(row_major_as(context, a, a.dtype, shape));
+    const auto* right = reinterpret_cast<const T*>(row_major_as(context, b, b.dtype, shape));
     RowMajorOut result(context, out);
     T* to = result.as<T>();
     const auto inverse = static_cast<float>(1.0 / out_scale);

@@ -6,8 +6,10 @@
 #include <optional>
 #include <random>
 
+#include "kernels/random/random.h"
 #include "ops/element.h"
 #include "ops/families.h"
+#include "ops/random/fill.h"
 #include "ops/strided_view.h"
 #include "ops/type_rules.h"
 
@@ -15,10 +17,8 @@ namespace enr::ops {
 
 namespace {
 
-using Generator = RandomStream;
-
 // In (0, 1).
-double open_uniform(Generator& generator) {
+double open_uniform(RandomStream& generator) {
   return (static_cast<double>(generator() >> 12) + 0.5) * std::ldexp(1.0, -52);
 }
 
@@ -42,8 +42,12 @@ void cauchy_out(OpContext& context, const Tensor& self, double median, double si
 void log_normal_out(OpContext& context, const Tensor& self, double mean, double std, Ignored, Tensor& out) {
   if (!(std > 0)) fail_execution("std: expected more than 0, got ", std);
   require_floating(out.dtype, "out");
-  std::normal_distribution<double> normal(mean, std);
-  fill(context, self, out, [&] { return std::exp(normal(context.random())); });
+  context.resize(out, self.sizes());
+  RowMajorOut to(context, out, DType::kFloat64);
+  const auto count = static_cast<size_t>(out.numel());
+  kernels::random_normal(context.random(), to.as<double>(), count, mean, std);
+  for (size_t i = 0; i < count; ++i) to.as<double>()[i] = std::exp(to.as<double>()[i]);
+  to.commit();
 }
 
 void geometric_out(OpContext& context, const Tensor& self, double p, Ignored, Tensor& out) {
@@ -61,13 +65,10 @@ void random_between(OpContext& context, const Tensor& self, int64_t from, std::o
       case DType::kBool:
         return 1;
       case DType::kFloat16:
-        return 1 << 11;
       case DType::kBFloat16:
-        return 1 << 8;
       case DType::kFloat32:
-        return 1 << 24;
       case DType::kFloat64:
-        return int64_t{1} << 53;
+        return int64_t{1} << mantissa_bits(out.dtype);
       case DType::kInt64:
       case DType::kUInt64:
         return std::numeric_limits<int64_t>::max();
@@ -77,10 +78,7 @@ void random_between(OpContext& context, const Tensor& self, int64_t from, std::o
   };
   const int64_t last = to ? *to - 1 : most();
   if (from > last) fail_execution("from: expected less than ", to.value_or(last), ", got ", from);
-  std::uniform_int_distribution<int64_t> distribution(from, last);
-  RowMajorOut result(context, out, DType::kInt64);
-  for (int64_t i = 0; i < out.numel(); ++i) result.as<int64_t>()[i] = distribution(context.random());
-  result.commit();
+  fill_integers(context, out, from, last);
 }
 void random_from_out(OpContext& context, const Tensor& self, int64_t from, std::optional<int64_t> to, Ignored,
                      Tensor& out) {
@@ -97,14 +95,8 @@ void binomial_out(OpContext& context, const Tensor& count, const Tensor& prob, I
   require_floating(count.dtype, "count");
   require_dtype(prob, count.dtype, "prob");
   const Shape shape = broadcast(count.sizes(), prob.sizes(), "prob");
-  const auto numbers = [&](const Tensor& tensor) {
-    StridedView view(tensor);
-    view.expand(shape);
-    std::byte* data = context.scratch(static_cast<size_t>(product(shape)) * sizeof(double));
-    copy_view(context, StridedView(data, DType::kFloat64, shape), view);
-    return reinterpret_cast<const double*>(data);
-  };
-  const double *trials = numbers(count), *chances = numbers(prob);
+  const auto* trials = row_major_as<double>(context, count, shape);
+  const auto* chances = row_major_as<double>(context, prob, shape);
   constexpr double most = 1e15;
   for (int64_t i = 0; i < product(shape); ++i) {
     if (!(trials[i] >= 0 && trials[i] <= most)) fail_execution("count: expected 0 to 1e15, got ", trials[i]);

@@ -46,15 +46,12 @@ void bernoulli_out(OpContext& context, const Tensor& self, Ignored, Tensor& out)
 
 void bernoulli_tensor_out(OpContext& context, const Tensor& self, const Tensor& p, Ignored, Tensor& out) {
   require_floating(p.dtype, "p");
-  StridedView view(p);
   const Shape shape = broadcast(self.sizes(), p.sizes(), "p");
   if (!std::equal(shape.begin(), shape.end(), self.sizes().begin(), self.sizes().end())) {
     fail_execution("p: shape ", p.sizes(), " does not broadcast to ", self.sizes());
   }
-  view.expand(self.sizes());
+  const auto* chances = row_major_as<double>(context, p, self.sizes());
   const auto count = static_cast<size_t>(self.numel());
-  auto* chances = context.scratch_of<double>(count);
-  copy_view(context, StridedView(reinterpret_cast<std::byte*>(chances), DType::kFloat64, self.sizes()), view);
   for (size_t i = 0; i < count; ++i) {
     if (!(chances[i] >= 0 && chances[i] <= 1)) fail_execution("p: expected 0 to 1, got ", chances[i]);
   }

@@ -8,6 +8,12 @@
 
 namespace enr::ops {
 
+// Random bits that a number in [0, 1) of the dtype holds, so that rounding never gives 1.
+int mantissa_bits(DType dtype) noexcept;
+
+// Fills `out`, which has its final sizes, with whole numbers from low to last, each as likely.
+void fill_integers(OpContext& context, Tensor& out, int64_t low, int64_t last);
+
 // Calls draw(float* or double*, count) for memory of out's elements in row-major order, those of complex numbers as two
 // parts; halves are drawn as floats. `out` must be floating or complex.
 template <class Draw>

@@ -52,11 +52,7 @@ void normal_elements(OpContext& context, const Tensor* means, double mean, const
   const auto numbers = [&](const Tensor* tensor, const char* what) -> const double* {
     if (tensor == nullptr) return nullptr;
     if (is_complex(tensor->dtype)) fail_execution(what, ": expected a real dtype, got ", dtype_name(tensor->dtype));
-    StridedView view(*tensor);
-    view.expand(shape);
-    std::byte* data = context.scratch(static_cast<size_t>(product(shape)) * sizeof(double));
-    copy_view(context, StridedView(data, DType::kFloat64, shape), view);
-    return reinterpret_cast<const double*>(data);
+    return row_major_as<double>(context, *tensor, shape);
   };
   const double *centre = numbers(means, "mean"), *spread = numbers(deviations, "std");
   for (int64_t i = 0; spread != nullptr && i < product(shape); ++i) {

@@ -12,16 +12,44 @@ namespace enr::ops {
 
 namespace {
 
+// Number `random` of 2^64 as one of `span`: the high half of their product.
+uint64_t below(uint64_t random, uint64_t span) noexcept {
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(random) * span) >> 64);
+}
+
+}  // namespace
+
 int mantissa_bits(DType dtype) noexcept {
   switch (dtype) {
     case DType::kFloat16:
       return 11;
     case DType::kBFloat16:
       return 8;
-    default:
+    case DType::kFloat32:
       return 24;
+    default:
+      return 53;
   }
 }
+
+void fill_integers(OpContext& context, Tensor& out, int64_t low, int64_t last) {
+  require_convertible(DType::kInt64, out.dtype, "out");
+  RowMajorOut result(context, out, DType::kInt64);
+  auto* to = result.as<int64_t>();
+  const auto count = static_cast<size_t>(out.numel());
+  const auto first = static_cast<uint64_t>(low), span = static_cast<uint64_t>(last) - first + 1;  // 0 for all of them
+  const uint64_t start = context.random().take(count);
+  constexpr size_t kGrain = 1 << 14;
+  parallel_ranges(count, kGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const uint64_t random = random_number(start, i);
+      to[i] = static_cast<int64_t>(first + (span == 0 ? random : below(random, span)));
+    }
+  });
+  result.commit();
+}
+
+namespace {
 
 // With as many random bits as the dtype holds, so that rounding never gives 1 for [0, 1).
 void fill_uniform(OpContext& context, Tensor& out, double low, double high) {
@@ -49,27 +77,10 @@ void uniform_out(OpContext& context, const Tensor& self, double from, double to,
   fill_uniform(context, out, from, to);
 }
 
-// Number `random` of 2^64 as one of `span`: the high half of their product.
-uint64_t below(uint64_t random, uint64_t span) noexcept {
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(random) * span) >> 64);
-}
-
 void randint_low_out(OpContext& context, int64_t low, int64_t high, Sizes size, Tensor& out) {
   if (low >= high) fail_execution("high: expected more than ", low, ", got ", high);
   context.resize(out, size);
-  require_convertible(DType::kInt64, out.dtype, "out");
-  RowMajorOut result(context, out, DType::kInt64);
-  auto* to = result.as<int64_t>();
-  const auto count = static_cast<size_t>(out.numel());
-  const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low), start = context.random().take(count);
-  constexpr size_t kGrain = 1 << 14;
-  parallel_ranges(count, kGrain, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const uint64_t random = mix_bits(start + (i + 1) * kRandomIncrement);
-      to[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + below(random, span));
-    }
-  });
-  result.commit();
+  fill_integers(context, out, low, high - 1);
 }
 void randint_out(OpContext& context, int64_t high, Sizes size, Tensor& out) {
   randint_low_out(context, 0, high, size, out);

@@ -21,21 +21,12 @@ Reduction reduction_of(int64_t code) {
   return static_cast<Reduction>(code);
 }
 
-template <class T>
-const T* repeated(OpContext& context, const Tensor& tensor, Sizes sizes) {
-  StridedView view(tensor);
-  view.expand(sizes);
-  const StridedView copy(context.scratch(static_cast<size_t>(product(sizes)) * sizeof(T)), dtype_of<T>, sizes);
-  copy_view(context, copy, view);
-  return reinterpret_cast<const T*>(copy.data);
-}
-
 template <class T, class Loss>
 void run(OpContext& context, const Tensor& self, const Tensor& target, const Tensor* weight, Reduction reduction,
          Sizes sizes, Tensor& out, const Loss& loss) {
-  const T* x = repeated<T>(context, self, sizes);
-  const T* y = repeated<T>(context, target, sizes);
-  const T* w = weight == nullptr ? nullptr : repeated<T>(context, *weight, sizes);
+  const T* x = row_major_as<T>(context, self, sizes);
+  const T* y = row_major_as<T>(context, target, sizes);
+  const T* w = weight == nullptr ? nullptr : row_major_as<T>(context, *weight, sizes);
   const int64_t count = product(sizes);
   RowMajorOut result(context, out, dtype_of<T>);
   double sum = 0;
@@ -162,7 +153,7 @@ void binary_cross_entropy_with_logits_out(OpContext& context, const Tensor& self
   if (!std::equal(sizes.begin(), sizes.end(), self.sizes().begin(), self.sizes().end())) {
     fail_execution("pos_weight: shape ", pos_weight->sizes(), " does not broadcast to ", self.sizes());
   }
-  const auto* factors = repeated<double>(context, *pos_weight, sizes);
+  const auto* factors = row_major_as<double>(context, *pos_weight, sizes);
   int64_t i = 0;
   elementwise_as(target.dtype, context, self, target, weight, reduction, out, [&](auto x, auto y) {
     using T = decltype(x);
