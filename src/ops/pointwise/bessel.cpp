@@ -42,8 +42,8 @@ double bessel_i(double x) {
 }
 
 // K_n(x), n 0 or 1, times e^x if `scaled`: the series around 0, or Steed's continued fraction as Temme has it.
-template <int n>
-double bessel_k(double x, bool scaled) {
+template <int n, bool scaled>
+double bessel_k(double x) {
   if (x == 0) return kInfinity;
   if (!(x > 0)) return kNan;
   if (std::isinf(x)) return 0;
@@ -119,50 +119,31 @@ double airy(double x) {
   return (std::sin(zeta + pi / 4) * even - std::cos(zeta + pi / 4) * odd) / root;
 }
 
-#define ENR_FUNCTION(name, value)                    \
-  struct name {                                      \
-    template <class T>                               \
-    T operator()(T given, const LoopParams&) const { \
-      const double x = static_cast<double>(given);   \
-      return static_cast<T>(value);                  \
-    }                                                \
-  };
-ENR_FUNCTION(I0, bessel_i<0>(x))
-ENR_FUNCTION(I1, bessel_i<1>(x))
-ENR_FUNCTION(I0e, scaled_i<0>(x))
-ENR_FUNCTION(I1e, scaled_i<1>(x))
-ENR_FUNCTION(K0, bessel_k<0>(x, false))
-ENR_FUNCTION(K1, bessel_k<1>(x, false))
-ENR_FUNCTION(K0e, bessel_k<0>(x, true))
-ENR_FUNCTION(K1e, bessel_k<1>(x, true))
 // Infinite numbers give NaN, as in eager.
-ENR_FUNCTION(J0, std::isinf(x) ? kNan : ::j0(x))
-ENR_FUNCTION(J1, std::isinf(x) ? kNan : ::j1(x))
-ENR_FUNCTION(Y0, x < 0 || std::isinf(x) ? kNan : ::y0(x))
-ENR_FUNCTION(Y1, x < 0 || std::isinf(x) ? kNan : ::y1(x))
-ENR_FUNCTION(SphericalJ0, spherical_j0(x))
-ENR_FUNCTION(Airy, airy(x))
-#undef ENR_FUNCTION
+double bessel_j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
+double bessel_j1(double x) { return std::isinf(x) ? kNan : ::j1(x); }
+double bessel_y0(double x) { return x < 0 || std::isinf(x) ? kNan : ::y0(x); }
+double bessel_y1(double x) { return x < 0 || std::isinf(x) ? kNan : ::y1(x); }
 
 }  // namespace
 
 void register_bessel(OperatorTable& table) {
-  table.add<function_out<I0>>("aten::i0.out");
-  table.add<function_out<I0>>("aten::special_modified_bessel_i0.out");
-  table.add<function_out<I1>>("aten::special_i1.out");
-  table.add<function_out<I1>>("aten::special_modified_bessel_i1.out");
-  table.add<function_out<I0e>>("aten::special_i0e.out");
-  table.add<function_out<I1e>>("aten::special_i1e.out");
-  table.add<function_out<K0>>("aten::special_modified_bessel_k0.out");
-  table.add<function_out<K1>>("aten::special_modified_bessel_k1.out");
-  table.add<function_out<K0e>>("aten::special_scaled_modified_bessel_k0.out");
-  table.add<function_out<K1e>>("aten::special_scaled_modified_bessel_k1.out");
-  table.add<function_out<J0>>("aten::special_bessel_j0.out");
-  table.add<function_out<J1>>("aten::special_bessel_j1.out");
-  table.add<function_out<Y0>>("aten::special_bessel_y0.out");
-  table.add<function_out<Y1>>("aten::special_bessel_y1.out");
-  table.add<function_out<SphericalJ0>>("aten::special_spherical_bessel_j0.out");
-  table.add<function_out<Airy>>("aten::special_airy_ai.out");
+  table.add<function_out<InDouble<bessel_i<0>>>>("aten::i0.out");
+  table.add<function_out<InDouble<bessel_i<0>>>>("aten::special_modified_bessel_i0.out");
+  table.add<function_out<InDouble<bessel_i<1>>>>("aten::special_i1.out");
+  table.add<function_out<InDouble<bessel_i<1>>>>("aten::special_modified_bessel_i1.out");
+  table.add<function_out<InDouble<scaled_i<0>>>>("aten::special_i0e.out");
+  table.add<function_out<InDouble<scaled_i<1>>>>("aten::special_i1e.out");
+  table.add<function_out<InDouble<bessel_k<0, false>>>>("aten::special_modified_bessel_k0.out");
+  table.add<function_out<InDouble<bessel_k<1, false>>>>("aten::special_modified_bessel_k1.out");
+  table.add<function_out<InDouble<bessel_k<0, true>>>>("aten::special_scaled_modified_bessel_k0.out");
+  table.add<function_out<InDouble<bessel_k<1, true>>>>("aten::special_scaled_modified_bessel_k1.out");
+  table.add<function_out<InDouble<bessel_j0>>>("aten::special_bessel_j0.out");
+  table.add<function_out<InDouble<bessel_j1>>>("aten::special_bessel_j1.out");
+  table.add<function_out<InDouble<bessel_y0>>>("aten::special_bessel_y0.out");
+  table.add<function_out<InDouble<bessel_y1>>>("aten::special_bessel_y1.out");
+  table.add<function_out<InDouble<spherical_j0>>>("aten::special_spherical_bessel_j0.out");
+  table.add<function_out<InDouble<airy>>>("aten::special_airy_ai.out");
 }
 
 }  // namespace enr::ops

@@ -150,32 +150,8 @@ double normal_quantile(double p) {
   return p < 0.5 ? -x : x;
 }
 
-#define ENR_FUNCTION(name, value)                    \
-  struct name {                                      \
-    template <class T>                               \
-    T operator()(T given, const LoopParams&) const { \
-      const double x = static_cast<double>(given);   \
-      return static_cast<T>(value);                  \
-    }                                                \
-  };
-ENR_FUNCTION(Digamma, digamma(x))
-ENR_FUNCTION(ScaledErfc, scaled_erfc(x))
-ENR_FUNCTION(LogNormalShare, log_normal_share(x))
-ENR_FUNCTION(NormalQuantile, normal_quantile(x))
-#undef ENR_FUNCTION
-
-#define ENR_FUNCTION(name, value)                                                   \
-  struct name {                                                                     \
-    template <class T>                                                              \
-    T operator()(T first, T second, const LoopParams&) const {                      \
-      const double x = static_cast<double>(first), y = static_cast<double>(second); \
-      return static_cast<T>(value);                                                 \
-    }                                                                               \
-  };
-ENR_FUNCTION(Zeta, zeta(x, y))
-ENR_FUNCTION(LowerGamma, incomplete_gamma(x, y, false))
-ENR_FUNCTION(UpperGamma, incomplete_gamma(x, y, true))
-#undef ENR_FUNCTION
+double lower_gamma(double a, double x) { return incomplete_gamma(a, x, false); }
+double upper_gamma(double a, double x) { return incomplete_gamma(a, x, true); }
 
 struct Polygamma {
   template <class T>
@@ -217,23 +193,23 @@ void mvlgamma_out(OpContext& context, const Tensor& self, int64_t p, Tensor& out
 }  // namespace
 
 void register_gamma(OperatorTable& table) {
-  table.add<function_out<Digamma>>("aten::digamma.out");
+  table.add<function_out<InDouble<digamma>>>("aten::digamma.out");
   table.add<polygamma_out>("aten::polygamma.out");
   table.add<polygamma_out>("aten::special_polygamma.out");
   table.add<mvlgamma_out>("aten::mvlgamma.out");
   table.add<mvlgamma_out>("aten::special_multigammaln.out");
   for (const char* name : {"aten::igamma.out", "aten::special_gammainc.out"}) {
-    table.add<function_of_two_out<LowerGamma>>(name);
+    table.add<function_of_two_out<InDouble<lower_gamma>>>(name);
   }
   for (const char* name : {"aten::igammac.out", "aten::special_gammaincc.out"}) {
-    table.add<function_of_two_out<UpperGamma>>(name);
+    table.add<function_of_two_out<InDouble<upper_gamma>>>(name);
   }
-  table.add<function_of_two_out<Zeta>>("aten::special_zeta.out");
-  table.add<function_of_number_and_tensor_out<Zeta>>("aten::special_zeta.self_scalar_out");
-  table.add<function_of_tensor_and_number_out<Zeta>>("aten::special_zeta.other_scalar_out");
-  table.add<function_out<ScaledErfc>>("aten::special_erfcx.out");
-  table.add<function_out<LogNormalShare>>("aten::special_log_ndtr.out");
-  table.add<function_out<NormalQuantile>>("aten::special_ndtri.out");
+  table.add<function_of_two_out<InDouble<zeta>>>("aten::special_zeta.out");
+  table.add<function_of_number_and_tensor_out<InDouble<zeta>>>("aten::special_zeta.self_scalar_out");
+  table.add<function_of_tensor_and_number_out<InDouble<zeta>>>("aten::special_zeta.other_scalar_out");
+  table.add<function_out<InDouble<scaled_erfc>>>("aten::special_erfcx.out");
+  table.add<function_out<InDouble<log_normal_share>>>("aten::special_log_ndtr.out");
+  table.add<function_out<InDouble<normal_quantile>>>("aten::special_ndtri.out");
 }
 
 }  // namespace enr::ops

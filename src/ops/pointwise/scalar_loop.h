@@ -29,6 +29,19 @@ constexpr uint8_t kScalarCost = 16;
 
 }  // namespace detail
 
+// A function of one or two numbers, computed in double whatever they are.
+template <auto function>
+struct InDouble {
+  template <class T>
+  T operator()(T x, const LoopParams&) const {
+    return static_cast<T>(function(static_cast<double>(x)));
+  }
+  template <class T>
+  T operator()(T x, T y, const LoopParams&) const {
+    return static_cast<T>(function(static_cast<double>(x), static_cast<double>(y)));
+  }
+};
+
 // F()(x, params) for T float or double.
 template <class F>
 Loop scalar_unary_loop(DType common) {

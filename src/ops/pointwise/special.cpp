@@ -51,27 +51,23 @@ struct LogGamma {
   }
 };
 
-// A first guess from a logarithmic approximation, then Newton's steps in double.
-struct ErfInverse {
-  template <class T>
-  T operator()(T given, const LoopParams&) const {
-    const double y = static_cast<double>(given);
-    if (std::abs(y) > 1) return NAN;
-    if (std::abs(y) == 1) return static_cast<T>(std::copysign(INFINITY, y));
-    const double a = 0.147, log_term = std::log((1 - y) * (1 + y));
-    const double half = 2 / (kPi * a) + log_term / 2;
-    double x = std::copysign(std::sqrt(std::sqrt(half * half - log_term / a) - half), y);
-    for (int i = 0; i < 3; ++i) {
-      // Near 1 the complement keeps the digits.
-      const double sign = y < 0 ? -1 : 1;
-      const double error = std::abs(y) < 0.5 ? std::erf(x) - y : sign * ((1 - std::abs(y)) - std::erfc(std::abs(x)));
-      const double slope = 2 / std::sqrt(kPi) * std::exp(-x * x);
-      const double step = error / slope;
-      x -= step / (1 + x * step);
-    }
-    return static_cast<T>(x);
+// A first guess from a logarithmic approximation, then Newton's steps.
+double erf_inverse(double y) {
+  if (std::abs(y) > 1) return NAN;
+  if (std::abs(y) == 1) return std::copysign(INFINITY, y);
+  const double a = 0.147, log_term = std::log((1 - y) * (1 + y));
+  const double half = 2 / (kPi * a) + log_term / 2;
+  double x = std::copysign(std::sqrt(std::sqrt(half * half - log_term / a) - half), y);
+  for (int i = 0; i < 3; ++i) {
+    // Near 1 the complement keeps the digits.
+    const double sign = y < 0 ? -1 : 1;
+    const double error = std::abs(y) < 0.5 ? std::erf(x) - y : sign * ((1 - std::abs(y)) - std::erfc(std::abs(x)));
+    const double slope = 2 / std::sqrt(kPi) * std::exp(-x * x);
+    const double step = error / slope;
+    x -= step / (1 + x * step);
   }
-};
+  return x;
+}
 
 // -x log x, the summand of an entropy.
 struct Entropy {
@@ -82,12 +78,7 @@ struct Entropy {
 };
 
 // The normal distribution's share below x.
-struct NormalShare {
-  template <class T>
-  T operator()(T x, const LoopParams&) const {
-    return static_cast<T>(std::erfc(-static_cast<double>(x) / std::sqrt(2.0)) / 2);
-  }
-};
+double normal_share(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
 // x = mantissa 2^exponent, the mantissa's size in [0.5, 1).
 void frexp_out(OpContext& context, const Tensor& self, Tensor& mantissa, Tensor& exponent) {
@@ -131,9 +122,9 @@ void register_special(OperatorTable& table) {
   table.add<function_out<DegreesToRadians>>("aten::deg2rad.out");
   table.add<function_out<RadiansToDegrees>>("aten::rad2deg.out");
   table.add<function_out<LogGamma>>("aten::lgamma.out");
-  table.add<function_out<ErfInverse>>("aten::erfinv.out");
+  table.add<function_out<InDouble<erf_inverse>>>("aten::erfinv.out");
   table.add<function_out<Entropy>>("aten::special_entr.out");
-  table.add<function_out<NormalShare>>("aten::special_ndtr.out");
+  table.add<function_out<InDouble<normal_share>>>("aten::special_ndtr.out");
 }
 
 }  // namespace enr::ops
