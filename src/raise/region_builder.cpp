@@ -387,9 +387,7 @@ void RegionBuilder::finish(const std::vector<uint32_t>& wanted) {
     if (known == raised_.end()) continue;
     if (is_condition(value)) fail_execution("value ", value, " has no node");
     const auto& tensor = std::get<program::Tensor>(method_.values[value]);
-    Order order;
-    for (const uint8_t dim : tensor.dim_order) order.push_back(dim);
-    ValueId id = arrange(known->second, order);
+    ValueId id = arrange(known->second, memory_order(tensor));
     const graph::Value& result = graph.values[id];
     if (result.is_external() || result.is_constant()) id = emit(Op::kCopy, {id});
     graph.values[id].is_output = true;

@@ -40,14 +40,13 @@ class Search {
         source_(make_source(weights)),
         integers_(method, source_->varies) {
     find_readers();
-    find_views();
+    if (!memory_.is_known) find_views();
   }
 
   std::vector<Region> run() {
     std::vector<Region> regions;
     if (!memory_.is_plain) return regions;
-    if (reads_ > kMaxReads || (!memory_.is_known && views_.size() > kMaxComparisons / (method_.values.size() + 1)))
-      return regions;
+    if (reads_ > kMaxReads || views_.size() > kMaxComparisons / (method_.values.size() + 1)) return regions;
     blocked_.resize(instructions_.size(), false);
     size_t attempts = 0;
     for (uint32_t i = 0; i < instructions_.size();) {
@@ -165,7 +164,8 @@ class Search {
     return fits;
   }
 
-  // Values in planned memory that nothing writes: views that exporters dropped the instructions of.
+  // Values in planned memory that nothing writes: views that exporters dropped the instructions of. For methods whose
+  // memory was not analysed.
   void find_views() {
     std::vector<bool> is_written(method_.values.size(), false);
     for (const uint32_t input : method_.inputs) is_written[input] = true;

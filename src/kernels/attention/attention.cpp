@@ -111,7 +111,7 @@ void to_numbers(const AttentionLevels& from, size_t batch, size_t head, size_t f
   for (size_t i = 0; i < count; ++i) {
     const int8_t* row = from.levels.row(batch, head, first + i);
     const size_t index = static_cast<size_t>(row - from.levels.data) / size;
-    dequantize(row, to + i * size, size, {from.scales[index], from.zero_points[index]});
+    dequantize_by(row, to + i * size, size, from.scales[index], static_cast<float>(from.zero_points[index]));
   }
 }
 

@@ -37,17 +37,16 @@ class Plans : public CallSiteState {
     return *plans.emplace_back(std::make_unique<const kernels::Fft<T>>(n, inverse));
   }
 
-  // e^(-2 pi i k / n) for k <= n / 2.
+  // e^(-2 pi i k / n) for k <= n / 2, n even: how many there are tells n.
   template <class T>
   const std::vector<std::complex<T>>& roots(size_t n) {
     auto& roots = std::get<std::vector<std::complex<T>>>(roots_);
-    if (roots.size() == n / 2 + 1 && roots_of_ == n) return roots;
+    if (roots.size() == n / 2 + 1) return roots;
     roots.resize(n / 2 + 1);
     for (size_t k = 0; k <= n / 2; ++k) {
       const double angle = -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n);
       roots[k] = {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
     }
-    roots_of_ = n;
     return roots;
   }
 
@@ -56,7 +55,6 @@ class Plans : public CallSiteState {
   using List = std::vector<std::unique_ptr<const kernels::Fft<T>>>;
   std::tuple<List<float>, List<double>> plans_;
   std::tuple<std::vector<std::complex<float>>, std::vector<std::complex<double>>> roots_;
-  size_t roots_of_ = 0;
 };
 
 // Lines of an array along one dim: element k of line i, in an array of n elements along it, is at start(i, n) +

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/mapped_pages.h"
+#include "kernels/quantize/quantize.h"
 #include "raise/translate.h"
 
 namespace enr::raise {
@@ -42,19 +43,17 @@ void quantize(RegionBuilder& region, const Call& call) {
   region.define(call.value(6), {out, self.order});
 }
 
-// (integer - zero point) * scale of a constant, in ATen's order of elements; `inner` elements have one scale.
+// A constant as floats, in ATen's order of elements; `inner` elements have one scale. As the operators compute it.
 template <class T>
 void dequantize(const program::Tensor& tensor, std::span<const float> scales, std::span<const int64_t> zero_points,
                 size_t inner, std::byte* out) {
   const auto* integers = reinterpret_cast<const T*>(tensor.bytes.data());
   auto* floats = reinterpret_cast<float*>(out);
-  const size_t count = tensor.size_bytes / sizeof(T);
-  for (size_t i = 0; i < count;) {
-    for (size_t c = 0; c < scales.size() && i < count; ++c) {
-      const int64_t zero = zero_points.empty() ? 0 : zero_points[c];
-      for (const size_t end = i + inner; i < end; ++i)
-        floats[i] = static_cast<float>(int64_t{integers[i]} - zero) * scales[c];
-    }
+  const size_t runs = tensor.size_bytes / sizeof(T) / inner;
+  for (size_t i = 0; i < runs; ++i) {
+    const size_t channel = i % scales.size();
+    const float zero_point = zero_points.empty() ? 0.0f : static_cast<float>(zero_points[channel]);
+    kernels::dequantize_by(integers + i * inner, floats + i * inner, inner, scales[channel], zero_point);
   }
 }
 
