@@ -40,8 +40,10 @@ Shape2d plane_shape(const ConvolutionArguments& a) {
   return s;
 }
 
-kernels::ConvShape conv_shape(const ConvolutionArguments& a) {
-  auto s = plane_shape<kernels::ConvShape>(a);
+// And those of convolutions, transposed or not.
+template <class Shape2d>
+Shape2d grouped_shape(const ConvolutionArguments& a) {
+  auto s = plane_shape<Shape2d>(a);
   s.input_channels = count(a.input_channels);
   s.output_channels = count(a.output_channels);
   s.groups = count(a.groups);
@@ -62,12 +64,7 @@ kernels::DepthwiseShape depthwise_shape(const ConvolutionArguments& a) {
 }
 
 kernels::ConvTransposeShape transpose_shape(const ConvolutionArguments& a) {
-  auto s = plane_shape<kernels::ConvTransposeShape>(a);
-  s.input_channels = count(a.input_channels);
-  s.output_channels = count(a.output_channels);
-  s.groups = count(a.groups);
-  s.pad_top = s.pad_bottom = count(a.padding[1]);
-  s.pad_left = s.pad_right = count(a.padding[2]);
+  auto s = grouped_shape<kernels::ConvTransposeShape>(a);
   s.adjustment_height = count(a.output_padding[1]);
   s.adjustment_width = count(a.output_padding[2]);
   return s;
@@ -98,7 +95,7 @@ class Filters {
       : context_(context), args_(args), route_(route), weight_(weight), bias_(bias) {
     switch (route) {
       case Route::kConv:
-        conv_.emplace(conv_shape(args));
+        conv_.emplace(grouped_shape<kernels::ConvShape>(args));
         plane_bytes_ = conv_->packed_bytes();
         break;
       case Route::kDepthwise:

@@ -95,24 +95,14 @@ void shared_embedding_out(OpContext& context, const Tensor& packed_weights, int6
   result.commit();
 }
 
-template <int kBits>
-void register_width(OperatorTable& table) {
-  table.add<embedding_out<kBits>>(concat("torchao::_embedding_", kBits, "bit.out"));
-  table.add<shared_embedding_out<kBits>>(concat("torchao::_shared_embedding_", kBits, "bit.out"));
-}
-
 }  // namespace
 
 void register_lowbit(OperatorTable& table) {
   register_lowbit_linear(table);
-  register_width<1>(table);
-  register_width<2>(table);
-  register_width<3>(table);
-  register_width<4>(table);
-  register_width<5>(table);
-  register_width<6>(table);
-  register_width<7>(table);
-  register_width<8>(table);
+  for_each_width([&]<int kBits>() {
+    table.add<embedding_out<kBits>>(concat("torchao::_embedding_", kBits, "bit.out"));
+    table.add<shared_embedding_out<kBits>>(concat("torchao::_shared_embedding_", kBits, "bit.out"));
+  });
 }
 
 }  // namespace enr::ops

@@ -156,12 +156,9 @@ class PackedLinear {
 
   // A row as 256 levels between its smallest and largest number, 0 included.
   kernels::Quantization quantize_row(const float* in, int8_t* out) const noexcept {
-    float low = 0, high = 0, sum = 0;
-    for (size_t i = 0; i < k_; ++i) {
-      low = std::min(low, in[i]);
-      high = std::max(high, in[i]);
-      sum += 0 * in[i];
-    }
+    float low = 0, high = 0, sum = 0;  // sum: of zeros, unless there is a NaN or an infinity
+    kernels::extremes_with_zero(in, k_, low, high);
+    for (size_t i = 0; i < k_; ++i) sum += 0 * in[i];
     const float scale = (high - low) / 255;
     if (!(scale > 0) || !std::isfinite(scale) || sum != 0) {
       std::fill_n(out, k_, int8_t{0});
@@ -223,22 +220,12 @@ void linear_out(OpContext& context, const Tensor& activations, const Tensor& pac
   result.commit();
 }
 
-template <int kBits>
-void register_width(OperatorTable& table) {
-  table.add<linear_out<kBits>>(concat("torchao::_linear_8bit_act_", kBits, "bit_weight.out"));
-}
-
 }  // namespace
 
 void register_lowbit_linear(OperatorTable& table) {
-  register_width<1>(table);
-  register_width<2>(table);
-  register_width<3>(table);
-  register_width<4>(table);
-  register_width<5>(table);
-  register_width<6>(table);
-  register_width<7>(table);
-  register_width<8>(table);
+  for_each_width([&]<int kBits>() {
+    table.add<linear_out<kBits>>(concat("torchao::_linear_8bit_act_", kBits, "bit_weight.out"));
+  });
 }
 
 }  // namespace enr::ops

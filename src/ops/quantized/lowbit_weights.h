@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "ops/registry.h"
@@ -22,6 +23,14 @@ static_assert(sizeof(LowbitHeader) == kLowbitHeaderBytes);
 
 // The header of packed weights of a format, checked; `data` is what follows it.
 LowbitHeader read_lowbit_header(OpContext& context, const Tensor& packed, int expected_type, const std::byte*& data);
+
+// Calls body<bits>() for every width.
+template <class Body>
+void for_each_width(const Body& body) {
+  [&]<int... below>(std::integer_sequence<int, below...>) {
+    (body.template operator()<below + 1>(), ...);
+  }(std::make_integer_sequence<int, 8>());
+}
 
 void require_bits(int expected, int32_t bits);
 

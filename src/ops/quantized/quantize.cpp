@@ -121,6 +121,12 @@ Channels channels_of(const Tensor& input, int64_t axis, const Tensor& scales, co
   return c;
 }
 
+const double* positive_scales(OpContext& context, const Tensor& scales) {
+  const auto* scale = row_major_as<double>(context, scales);
+  for (int64_t i = 0; i < scales.numel(); ++i) require_positive_scale(scale[i], "scales");
+  return scale;
+}
+
 // Calls body(channel, first element) for each run of neighbours with the same parameters, on several threads.
 template <class Body>
 void each_run(const Channels& c, const Body& body) {
@@ -135,9 +141,8 @@ void quantize_per_channel_out(OpContext& context, const Tensor& input, const Ten
                               int64_t axis, int64_t quant_min, int64_t quant_max, DType, Tensor& out) {
   require_floating(input.dtype, "input");
   const Channels c = channels_of(input, axis, scales, &zero_points);
-  const auto* scale = row_major_as<double>(context, scales);
+  const double* scale = positive_scales(context, scales);
   const auto* zero = row_major_as<int64_t>(context, zero_points);
-  for (int64_t i = 0; i < c.count; ++i) require_positive_scale(scale[i], "scales");
   context.resize(out, input.sizes());
   with_storage_type(out.dtype, "out", [&]<class T>() {
     const QuantizedRange range{quant_min, quant_max};
@@ -201,9 +206,8 @@ void quantize_per_token_out(OpContext& context, const Tensor& input, const Tenso
                             int64_t quant_min, int64_t quant_max, DType, Tensor& out) {
   require_floating(input.dtype, "input");
   const Channels tokens = tokens_of(input, scales, zero_points);
-  const auto* scale = row_major_as<double>(context, scales);
+  const double* scale = positive_scales(context, scales);
   const auto* zero = row_major_as<double>(context, zero_points);
-  for (int64_t i = 0; i < tokens.count; ++i) require_positive_scale(scale[i], "scales");
   context.resize(out, input.sizes());
   with_storage_type(out.dtype, "out", [&]<class T>() {
     const QuantizedRange range{quant_min, quant_max};
