@@ -37,7 +37,10 @@ ConvolutionArguments convolution_arguments(const Tensor& input, const Tensor& we
   a.groups = groups;
   a.batch = batched ? input.size(0) : 1;
   a.input_channels = input.size(batched ? 1 : 0);
-  a.output_channels = transposed ? weight.size(1) * groups : weight.size(0);
+  a.output_channels = weight.size(transposed ? 1 : 0);
+  if (transposed && __builtin_mul_overflow(a.output_channels, groups, &a.output_channels)) {
+    fail_execution("groups: ", groups, " times ", weight.size(1), " output channels are too many");
+  }
   if (groups < 1 || a.input_channels % groups != 0 || a.output_channels % groups != 0) {
     fail_execution("groups: ", groups, " does not divide ", a.input_channels, " input and ", a.output_channels,
                    " output channels");

@@ -216,6 +216,7 @@ def test_convolution_backward(config, dtype, batch, seed, data):
     ([[1, 1], [-1, 0], [1, 1], False, [0, 0], 1], "padding: expected at least 0"),
     ([[1, 1], [0, 0], [1, 0], False, [0, 0], 1], "dilation: expected at least 1"),
     ([[1, 1], [0, 0], [1, 1], False, [0, 0], 3], "groups: 3 does not divide 2 input"),
+    ([[1, 1], [0, 0], [1, 1], True, [0, 0], 2**62], "groups: 4611686018427387904 times 2 output channels are too many"),
     ([[1, 1], [0, 0], [9, 1], False, [0, 0], 1], "smaller than the kernel's reach"),
     ([[2, 2], [0, 0], [1, 1], True, [2, 0], 1], "output_padding"),
 ])  # fmt: skip
