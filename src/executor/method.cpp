@@ -236,7 +236,7 @@ void Method::call_delegate(const plan::Instruction& instruction, size_t index) {
     for (size_t a = 0; a < instruction.arg_count; ++a) {
       delegate_arguments_.push_back(arguments_[instruction.first_arg + a]->get<Tensor>());
     }
-    for (size_t a = 0; a < delegate_arguments_.size(); ++a) {
+    for (const uint32_t a : plan_->delegates[instruction.callee]->positions()) {
       const Tensor* tensor = delegate_arguments_[a];
       if (tensor == nullptr) fail_execution("argument ", a, ": expected a tensor");
       if (a >= input_count && tensor->is_constant) fail_execution("argument ", a, ": a constant cannot be written");

@@ -14,6 +14,9 @@ void widen_halves(Graph& graph);
 // Quantised constants of float nodes: an exporter that meets a convolution twice leaves a float one with an integer
 // bias.
 void dequantize_constants(Graph& graph);
+// Nodes that move integers keep what they stand for: where a result has parameters of its own, a node that requantises
+// follows.
+void separate_requantization(Graph& graph);
 // What is dequantised only to be quantised again becomes a function of the integer.
 void merge_conversions(Graph& graph);
 // Factors and addends of each channel move into the weights and the bias of the convolution or product in front.
@@ -41,6 +44,10 @@ void fuse_residuals(Graph& graph);
 // A depthwise convolution of a large image, the pointwise one in front of it and the one behind become one node, which
 // works on bands of rows that stay in cache.
 void fuse_bands(Graph& graph);
+
+// The node that requantises through the real number, as an exporter's pair of conversions rounds: converting directly
+// would round differently.
+Node requantization(ValueId from, ValueId to, uint32_t origin);
 
 // Whether the node computes float32 from float32.
 bool is_float(const Graph& graph, const Node& node);

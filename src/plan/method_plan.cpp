@@ -111,7 +111,9 @@ class Builder {
                 ": the payload has ", delegate.input_count(), " inputs and ", delegate.output_count(),
                 " outputs, the call passes ", call.args.size(), " arguments");
     }
-    for (const uint32_t arg : call.args) {
+    // Exporters pass sizes too, which the payload has no use for.
+    for (const uint32_t position : delegate.positions()) {
+      const uint32_t arg = call.args[position];
       if (tensor_of(method_, arg) == nullptr) {
         fail_load(method_.name, "[", plan_->instructions.size(), "] ", method_.delegates[call.delegate_index].id,
                   ": argument value ", arg, ": expected a tensor, got ", program::kind_name(method_.values[arg]));

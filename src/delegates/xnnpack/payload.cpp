@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "delegates/xnnpack/lost_arguments.h"
 #include "delegates/xnnpack/payload_constants.h"
 #include "delegates/xnnpack/payload_nodes.h"
 #include "delegates/xnnpack/payload_values.h"
@@ -14,15 +15,13 @@ namespace {
 using flatbuffer::for_each_table;
 using flatbuffer::Table;
 
-constexpr uint32_t kMaxExternals = 4096;
-
 std::vector<uint32_t> collect_externals(uint32_t declared, const std::vector<Value>& values) {
   std::vector<uint32_t> externals;
   for (uint32_t i = 0; i < values.size(); ++i) {
     if (values[i].is_external_input || values[i].is_external_output) externals.push_back(i);
   }
-  if (declared > kMaxExternals || declared < externals.size()) {
-    fail_load("num_externs: is ", declared, ", the graph has ", externals.size(), " external values (", kMaxExternals,
+  if (declared > kMaxArguments || declared < externals.size()) {
+    fail_load("num_externs: is ", declared, ", the graph has ", externals.size(), " external values (", kMaxArguments,
               " at most)");
   }
   std::sort(externals.begin(), externals.end(),
@@ -71,6 +70,15 @@ void quantise_inputs(DecodedValues& decoded, Payload& payload) {
   }
 }
 
+// Exporters give integers that are made of an image the dims from before its layout was changed.
+void correct_dims(const Node& node, std::vector<Value>& values) {
+  if (node.type != NodeType::kConvert) return;
+  const Value& real = values[node.inputs[0]];
+  Value& integers = values[node.outputs[0]];
+  const bool is_internal = !integers.is_external_input && !integers.is_external_output && !integers.is_constant;
+  if (is_internal && integers.type == DataType::kQDInt8) integers.dims = real.dims;
+}
+
 // Each value is written once, before it is read.
 class WriteOrder {
  public:
@@ -113,14 +121,25 @@ Payload decode(Bytes bytes, FindNamedData find_named) {
   DecodedValues decoded = decode_values(graph, constants);
   Payload payload;
   payload.argument_count = graph.scalar<uint32_t>({3, "num_externs"});
-  payload.externals = collect_externals(payload.argument_count, decoded.values);
   quantise_inputs(decoded, payload);
+  std::vector<Node> nodes;
+  for_each_table(graph, {1, "xnodes"}, [&](const Table& entry, size_t) {
+    nodes.push_back(decode_node(entry, decoded));
+    correct_dims(nodes.back(), decoded.values);
+  });
+  const LostConversions lost = restore_lost_arguments(payload.argument_count, nodes, decoded.values);
+  payload.externals = collect_externals(payload.argument_count, decoded.values);
+  payload.nodes.insert(payload.nodes.end(), lost.before.begin(), lost.before.end());
   WriteOrder order(decoded.values);
   for (const Node& node : payload.nodes) order.visit(node);
-  for_each_table(graph, {1, "xnodes"}, [&](const Table& entry, size_t) {
-    payload.nodes.push_back(decode_node(entry, decoded));
-    order.visit(payload.nodes.back());
-  });
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    flatbuffer::in_field(concat("xnodes[", i, "]"), [&] { order.visit(nodes[i]); });
+    payload.nodes.push_back(std::move(nodes[i]));
+  }
+  for (const Node& node : lost.after) {
+    order.visit(node);
+    payload.nodes.push_back(node);
+  }
   order.finish();
   payload.values = std::move(decoded.values);
   payload.keep_alive = constants.keep_alive();

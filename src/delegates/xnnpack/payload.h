@@ -147,6 +147,8 @@ struct Node {
   int32_t axis = 0;                        // concatenate; may count from the end
 };
 
+inline constexpr uint32_t kMaxArguments = 4096;
+
 struct Payload {
   std::vector<Value> values;
   std::vector<Node> nodes;  // in an order to run them in

@@ -113,7 +113,7 @@ float evaluate(float x, const void* context) {
 template <class T>
 void make_table(const UnaryAttributes& unary, const Value& in, const Value& out, const Post& post, uint8_t* table) {
   const kernels::Quantization from = parameters_of(in), to = parameters_of(out);
-  if (unary.op == kernels::Unary::kClamp) {
+  if (unary.op == kernels::Unary::kClamp && same_quantization(in, out)) {
     Post clamp;
     clamp.min = static_cast<float>(unary.params.a);
     clamp.max = static_cast<float>(unary.params.b);

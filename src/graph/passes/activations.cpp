@@ -46,11 +46,29 @@ bool takes_clamp(Op op) {
          op == Op::kGlobalAverage;
 }
 
-// Clamps keep the quantisation, so that they can be done by whoever computes the operand.
 bool is_quantized_clamp(const Graph& graph, const Node& node) {
   const Value &in = graph.values[node.inputs[0]], &out = graph.values[node.outputs[0]];
   return is_clamp(node.as<UnaryAttributes>()) && in.dtype == out.dtype &&
-         in.quantization.kind == Quantization::Kind::kPerTensor && same_quantization(in, out);
+         in.quantization.kind == Quantization::Kind::kPerTensor &&
+         out.quantization.kind == Quantization::Kind::kPerTensor;
+}
+
+// Whether the writer of a quantised operand may clamp it: to other parameters only where it has the numbers before they
+// are rounded, and rounds them once, as XNNPACK does.
+bool takes_quantized_clamp(const Graph& graph, const Node& writer, const Node& clamp) {
+  if (same_quantization(graph.values[clamp.inputs[0]], graph.values[clamp.outputs[0]])) return true;
+  switch (writer.op) {
+    case Op::kConv:
+    case Op::kDepthwise:
+    case Op::kConvTranspose:
+    case Op::kFullyConnected:
+    case Op::kAveragePool:
+      return true;
+    case Op::kUnary:
+      return is_clamp(writer.as<UnaryAttributes>());
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -88,6 +106,7 @@ void fuse_activations(Graph& graph) {
     Node& writer = graph.nodes[writers[in]];
     const auto& unary = node.as<UnaryAttributes>();
     if (writer.post.activation) continue;
+    if (!is_float(graph, node) && !takes_quantized_clamp(graph, writer, node)) continue;
     if (is_clamp(unary) && takes_clamp(writer.op)) {
       compose_clamp(writer.post, unary);
     } else if (takes_activation(writer.op) && is_float(graph, node)) {

@@ -30,6 +30,7 @@ void optimize(Graph& graph) {
   remove_dead_nodes(graph);
   widen_halves(graph);
   dequantize_constants(graph);
+  separate_requantization(graph);
   merge_conversions(graph);
   merge_transposes(graph);
   merge_padding(graph);

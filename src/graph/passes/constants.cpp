@@ -74,11 +74,7 @@ void merge_conversions(Graph& graph) {
     if (same_quantization(source, out)) {
       node.op = Op::kCopy;
     } else {
-      // Through the real number, as the two conversions round: converting directly would round differently.
-      UnaryAttributes identity{kernels::Unary::kScale, {}};
-      identity.params.a = 1.0;
-      node.op = Op::kUnary;
-      node.attributes = identity;
+      node = requantization(node.inputs[0], node.outputs[0], node.origin);
     }
   }
   remove_dead_nodes(graph);

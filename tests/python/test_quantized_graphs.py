@@ -1,0 +1,186 @@
+"""Quantised graphs as exporters write them: results with parameters of their own, arguments and dims that were lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import executorch_numpy_runtime as en
+from builder import PayloadBuilder, PayloadValue, ProgramBuilder, Scalar, delegated_program
+
+FROM = {"scale": 0.03, "zero_point": -7}
+TO = {"scale": 0.05, "zero_point": 11}
+
+
+def quanta(real: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    scaled = real.astype(np.float32) * np.float32(1 / np.float32(scale))
+    return np.clip(np.rint(scaled) + zero_point, -128, 127).astype(np.int64)
+
+
+def real(integers: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    return ((integers - zero_point) * np.float32(scale)).astype(np.float32)
+
+
+def run(g: PayloadBuilder, *inputs: np.ndarray) -> list[np.ndarray]:
+    return list(en.Runtime.get().load_program(delegated_program(g)).load_method("forward")(list(inputs)))
+
+
+def quantised_input(g: PayloadBuilder, shape: tuple[int, ...]) -> PayloadValue:
+    quantised = g.value(shape, "qint8", **FROM)
+    g.node("Convert", input=g.input(shape), output=quantised)
+    return quantised
+
+
+def image(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-3, 3, shape).astype(np.float32)
+
+
+MOVEMENTS: dict[str, tuple[str, dict[str, Any], Any]] = {
+    "slice": (
+        "StaticSlice",
+        {"num_dims": 4, "offsets": (0, 1, 0, 2), "sizes": (1, 2, 4, 3)},
+        lambda x: x[:, 1:3, :, 2:5],
+    ),
+    "transpose": ("StaticTranspose", {"num_dims": 4, "perm": (0, 3, 1, 2)}, lambda x: x.transpose(0, 3, 1, 2)),
+    "reshape": ("StaticReshape", {"num_dims": 2, "new_shape": (4, 24)}, lambda x: x.reshape(4, 24)),
+    "pad": (
+        "StaticConstantPad",
+        {"pre_paddings": (0, 1, 0, 0), "post_paddings": (0, 0, 2, 0), "padding_value": 0.6},
+        lambda x: np.pad(x, ((0, 0), (1, 0), (0, 2), (0, 0)), constant_values=np.float32(0.6)),
+    ),
+    "copy": ("Copy", {}, lambda x: x),
+    "max pool": (
+        "MaxPooling2d",
+        {"pooling_height": 2, "pooling_width": 2, "stride_height": 2, "stride_width": 2, "dilation_height": 1}
+        | {"dilation_width": 1},
+        lambda x: x.reshape(1, 2, 2, 2, 2, 6).max((2, 4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVEMENTS)
+def test_results_of_movement_with_parameters_of_their_own(name: str) -> None:
+    kind, fields, move = MOVEMENTS[name]
+    x = image((1, 4, 4, 6))
+    given = real(quanta(x, **FROM), **FROM)
+    expected = move(given)
+    g = PayloadBuilder()
+    quantised = quantised_input(g, x.shape)
+    moved, result = g.value(expected.shape, "qint8", **TO), g.output(expected.shape)
+    g.node(kind, input=quantised, output=moved, **fields)
+    g.node("Convert", input=moved, output=result)
+    (got,) = run(g, x)
+    np.testing.assert_array_equal(quanta(got, **TO), quanta(expected, **TO))
+
+
+def test_two_transposes_that_requantise_in_between() -> None:
+    x = image((1, 4, 5, 6))
+    g = PayloadBuilder()
+    planes, pixels, result = g.value((1, 6, 4, 5), "qint8", **TO), g.value(x.shape, "qint8", **TO), g.output(x.shape)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=quantised_input(g, x.shape), output=planes)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 2, 3, 1), input=planes, output=pixels)
+    g.node("Convert", input=pixels, output=result)
+    (got,) = run(g, x)
+    np.testing.assert_array_equal(quanta(got, **TO), quanta(real(quanta(x, **FROM), **FROM), **TO))
+
+
+@pytest.mark.parametrize("producer", ["Add", "Conv2d", "Clamp"])
+def test_clamps_to_other_parameters(producer: str) -> None:
+    """Products are rounded once, to the clamp's parameters; sums are rounded to their own first."""
+    x = image((1, 3, 4, 5))
+    narrow = {"scale": 0.011, "zero_point": -128}
+    g = PayloadBuilder()
+    quantised = quantised_input(g, x.shape)
+    given = real(quanta(x, **FROM), **FROM)
+    between = g.value(x.shape, "qint8", **TO)
+    if producer == "Add":
+        g.node("Add", input1=quantised, input2=quantised, output=between)
+        before = real(quanta(2 * given, **TO), **TO)
+    elif producer == "Conv2d":
+        eye = np.eye(5, dtype=np.int8).reshape(5, 1, 1, 5) * 64
+        weight = g.constant(eye, "qint8", scale=1 / 64)
+        ones = dict.fromkeys(("kernel_height", "kernel_width", "stride_height", "stride_width"), 1)
+        ones |= {"dilation_height": 1, "dilation_width": 1, "groups": 1}
+        g.node(
+            "Conv2d",
+            input=quantised,
+            filter=weight,
+            output=between,
+            **ones,
+            group_input_channels=5,
+            group_output_channels=5,
+        )
+        before = given
+    else:
+        g.node("Clamp", input=quantised, output=between, output_min=-1.0, output_max=9.0)
+        before = np.maximum(given, -1)
+    clamped, result = g.value(x.shape, "qint8", **narrow), g.output(x.shape)
+    g.node("Clamp", input=between, output=clamped, output_min=0.0, output_max=2.0)
+    g.node("Convert", input=clamped, output=result)
+    (got,) = run(g, x)
+    np.testing.assert_array_equal(quanta(got, **narrow), quanta(np.clip(before, 0, 2), **narrow))
+
+
+def test_arguments_that_are_only_quantised_and_dequantised() -> None:
+    """Of the two conversions exporters write one, and give the integers no position."""
+    x, y, z = image((2, 3), 1), image((4,), 2), image((5, 2), 3)
+    g = PayloadBuilder()
+    lost_input, lost_output = g.value(x.shape, "qint8", **TO), g.value(y.shape, "qint8", **FROM)
+    first, second, third, fourth = g.output(x.shape), g.input(y.shape), g.input(z.shape), g.output(z.shape)
+    g.node("Convert", input=lost_input, output=first)
+    g.node("Convert", input=second, output=lost_output)
+    g.node("Clamp", input=third, output=fourth, output_min=0.0)
+    second.external_id, third.external_id, first.external_id, fourth.external_id = 1, 2, 3, 5
+    p = ProgramBuilder()
+    inputs = [p.input(np.float32, array.shape) for array in (x, y, z)]
+    outputs = [p.tensor(np.float32, array.shape) for array in (x, y, z)]
+    g.extra_fields[3] = Scalar("u32", 6)
+    p.delegate_call("XnnpackBackend", g.build(), inputs, outputs)
+    p.output(*outputs)
+    got = en.Runtime.get().load_program(p.build()).load_method("forward")([x, y, z])
+    np.testing.assert_array_equal(got[0], real(quanta(x, **TO), **TO))
+    np.testing.assert_array_equal(got[1], real(quanta(y, **FROM), **FROM))
+    np.testing.assert_array_equal(got[2], np.maximum(z, 0))
+
+
+def test_integers_of_an_image_with_the_dims_of_before_its_layout_changed() -> None:
+    x = image((2, 3, 4, 5))
+    weight = np.random.default_rng(9).integers(-127, 127, (6, 1, 1, 3), dtype=np.int8)
+    g = PayloadBuilder()
+    pixels = g.value((2, 4, 5, 3))
+    integers = g.value(x.shape, "qdint8", num_nonbatch_dims=3)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 2, 3, 1), input=g.input(x.shape), output=pixels)
+    g.node("Convert", input=pixels, output=integers)
+    scales = np.full(6, 0.01, np.float32)
+    ones = dict.fromkeys(("kernel_height", "kernel_width", "stride_height", "stride_width"), 1)
+    ones |= {"dilation_height": 1, "dilation_width": 1, "groups": 1}
+    filters = g.constant(weight, "qcint8", scales=scales)
+    g.node(
+        "Conv2d",
+        input=integers,
+        filter=filters,
+        output=g.output((2, 4, 5, 6)),
+        **ones,
+        group_input_channels=3,
+        group_output_channels=6,
+    )
+    (got,) = run(g, x)
+    exact = np.einsum("nchw,oc->nhwo", x, weight.reshape(6, 3) * np.float32(0.01))
+    np.testing.assert_allclose(got, exact, atol=6 / 255 / 2 * 3 * 1.3)
+
+
+def test_sizes_that_a_payload_does_not_read() -> None:
+    x = image((3, 4))
+    g = PayloadBuilder()
+    result = g.output(x.shape)
+    g.node("Clamp", input=g.input(x.shape), output=result, output_min=0.0)
+    result.external_id = 2
+    g.extra_fields[3] = Scalar("u32", 3)
+    p = ProgramBuilder()
+    given, out = p.input(np.float32, x.shape), p.tensor(np.float32, x.shape)
+    p.delegate_call("XnnpackBackend", g.build(), [given, p.value(3)], [out])
+    p.output(out)
+    method = en.Runtime.get().load_program(p.build()).load_method("forward")
+    np.testing.assert_array_equal(method([x])[0], np.maximum(x, 0))
