@@ -14,6 +14,8 @@ void widen_halves(Graph& graph);
 // Quantised constants of float nodes: an exporter that meets a convolution twice leaves a float one with an integer
 // bias.
 void dequantize_constants(Graph& graph);
+// A quantised constant as float32.
+ValueId add_dequantized(Graph& graph, ValueId id);
 // Nodes that move integers keep what they stand for: where a result has parameters of its own, a node that requantises
 // follows.
 void separate_requantization(Graph& graph);
@@ -32,6 +34,11 @@ void merge_padding(Graph& graph);
 // Nodes nobody needs go.
 void remove_dead_nodes(Graph& graph);
 
+// For graphs of operators, before the rest: between a dequantisation and a quantisation, what has a kernel for integers
+// computes in integers. It finds the level that the real result is nearest to, where operators round the sum that
+// floats gave them: the two differ by a level where the result is next to the middle of two.
+void compute_in_integers(Graph& graph);
+
 // Once per plan: what depends on the shapes.
 
 // Transposes that move dims of size 1 only, and slices of everything, become reshapes.
@@ -48,6 +55,9 @@ void fuse_bands(Graph& graph);
 // The node that requantises through the real number, as an exporter's pair of conversions rounds: converting directly
 // would round differently.
 Node requantization(ValueId from, ValueId to, uint32_t origin);
+// Whether the function cuts to a range; and after what `post` clamps already, that too.
+bool is_clamp(const UnaryAttributes& unary);
+void compose_clamp(Post& post, const UnaryAttributes& clamp);
 
 // Whether the node computes float32 from float32.
 bool is_float(const Graph& graph, const Node& node);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "graph/infer.h"
+#include "graph/passes.h"
 #include "kernels/convert/convert.h"
 #include "program/overlap.h"
 
@@ -64,6 +65,10 @@ bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUIn
 // Halves are computed in float32 between what comes in and what goes out.
 bool is_computed(DType dtype) { return dtype == DType::kFloat32 || is_half_kind(dtype); }
 
+bool is_quantized_constant(const graph::Value& value) {
+  return value.is_constant() && value.quantization.kind != graph::Quantization::Kind::kNone;
+}
+
 bool is_row_major(const program::Tensor& tensor) {
   for (size_t d = 0; d < tensor.dim_order.size(); ++d) {
     if (tensor.dim_order[d] != d) return false;
@@ -95,9 +100,18 @@ const Raised* RegionBuilder::find_alias(uint32_t value) {
   return nullptr;
 }
 
+Raised RegionBuilder::read_as_stored(uint32_t value) {
+  Raised raised = read_tensor(value, {});
+  const graph::Value& known = graph.values[raised.id];
+  if (is_computed(known.dtype)) return raised;
+  const auto& tensor = std::get<program::Tensor>(method_.values[value]);
+  if (!is_quantized_constant(known) || !is_computed(tensor.dtype)) fail_execution("value ", value, " is not of floats");
+  return raised;
+}
+
 Raised RegionBuilder::read(uint32_t value) {
-  const Raised raised = read_tensor(value, {});
-  if (!is_computed(graph.values[raised.id].dtype)) fail_execution("value ", value, " is not of floats");
+  Raised raised = read_as_stored(value);
+  raised.id = dequantized(raised.id);
   return raised;
 }
 
@@ -186,8 +200,9 @@ bool fits(const program::Tensor& tensor, const Shape& sizes) {
 
 void RegionBuilder::check_result(uint32_t value, const Raised& result) const {
   const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
-  const DType dtype = graph.values[result.id].dtype;
-  if (tensor == nullptr || !(is_computed(dtype) ? is_computed(tensor->dtype) : tensor->dtype == dtype) ||
+  const graph::Value& known = graph.values[result.id];
+  const bool is_real = is_computed(known.dtype) || is_quantized_constant(known);
+  if (tensor == nullptr || !(is_real ? is_computed(tensor->dtype) : tensor->dtype == known.dtype) ||
       !fits(*tensor, sizes(result))) {
     fail_execution("value ", value, " is not the result");
   }
@@ -317,6 +332,11 @@ ValueId RegionBuilder::emit(Op op, std::vector<ValueId> operands, graph::Attribu
   node.attributes = std::move(attributes);
   node.origin = origin_;
   graph::infer_shapes(graph, node);
+  for (const ValueId id : node.inputs) {
+    if (id == kNoValue || !is_quantized_constant(graph.values[id])) continue;
+    // Passes may have to dequantise it.
+    if (arranged_.try_emplace({id, "reserved"}, id).second) reserve(graph.values[id].shape.numel() * sizeof(float));
+  }
   const ValueId out = node.outputs[0];
   if (op == Op::kReshape || op == Op::kTranspose || op == Op::kSlice || op == Op::kCopy) {
     const graph::Value& moved = graph.values[node.inputs[0]];
@@ -329,10 +349,30 @@ ValueId RegionBuilder::emit(Op op, std::vector<ValueId> operands, graph::Attribu
 
 ValueId RegionBuilder::derive(DType dtype, const Shape& shape, const void* source, const std::string& how,
                               FunctionRef<void(std::byte*)> fill) {
-  const uint64_t size_bytes = static_cast<uint64_t>(shape.numel()) * dtype_size(dtype);
+  reserve(static_cast<uint64_t>(shape.numel()) * dtype_size(dtype));
+  return graph.derive(dtype, shape, source, how, fill);
+}
+
+void RegionBuilder::reserve(uint64_t size_bytes) {
   if (size_bytes > constant_bytes_) fail_execution("too many constants in other layouts");
   constant_bytes_ -= size_bytes;
-  return graph.derive(dtype, shape, source, how, fill);
+}
+
+Raised RegionBuilder::quantized_constant(const program::Tensor& tensor, const graph::Quantization& quantization) {
+  const Shape sizes(tensor.sizes);
+  const ValueId id = graph.add_constant(tensor.dtype, sizes, nullptr, tensor.bytes.data());
+  graph.values[id].quantization = quantization;
+  return {id, row_major(sizes.rank())};
+}
+
+ValueId RegionBuilder::dequantized(ValueId id) {
+  if (!is_quantized_constant(graph.values[id])) return id;
+  ValueId& known = arranged_.try_emplace({id, "floats"}, kNoValue).first->second;
+  if (known == kNoValue) {
+    reserve(static_cast<uint64_t>(graph.values[id].shape.numel()) * sizeof(float));
+    known = graph::add_dequantized(graph, id);
+  }
+  return known;
 }
 
 ValueId RegionBuilder::constant(const Shape& shape, std::span<const float> floats) {
@@ -387,7 +427,7 @@ void RegionBuilder::finish(const std::vector<uint32_t>& wanted) {
     if (known == raised_.end()) continue;
     if (is_condition(value)) fail_execution("value ", value, " has no node");
     const auto& tensor = std::get<program::Tensor>(method_.values[value]);
-    ValueId id = arrange(known->second, memory_order(tensor));
+    ValueId id = dequantized(arrange(known->second, memory_order(tensor)));
     const graph::Value& result = graph.values[id];
     if (result.is_external() || result.is_constant()) id = emit(Op::kCopy, {id});
     graph.values[id].is_output = true;

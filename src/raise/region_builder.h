@@ -75,6 +75,9 @@ class RegionBuilder {
   Raised read(uint32_t value);
   // The same of integers that stand for reals.
   Raised read_quantized(uint32_t value, const graph::Quantization& quantization);
+  // As read(); but a constant that the program dequantises comes as its integers, which the graph dequantises where a
+  // node of floats reads them.
+  Raised read_as_stored(uint32_t value);
   // A constant of another real dtype, as float32.
   Raised read_converted(uint32_t value);
   // A condition, or zeros; throws where the value is none.
@@ -97,6 +100,8 @@ class RegionBuilder {
   // Appends a node of one result.
   graph::ValueId emit(graph::Op op, std::vector<graph::ValueId> inputs, graph::Attributes attributes = {});
   graph::ValueId constant(const graph::Shape& shape, std::span<const float> floats);
+  // The integers of a constant tensor in row-major order.
+  Raised quantized_constant(const program::Tensor& tensor, const graph::Quantization& quantization);
   // As graph::Graph::derive.
   graph::ValueId derive(DType dtype, const graph::Shape& shape, const void* source, const std::string& how,
                         FunctionRef<void(std::byte*)> fill);
@@ -137,6 +142,8 @@ class RegionBuilder {
   const program::Tensor* placed_tensor(uint32_t value) const;
   const Raised* find_alias(uint32_t value);
   graph::ValueId transposed(graph::ValueId id, const graph::Shape& permutation);
+  graph::ValueId dequantized(graph::ValueId id);
+  void reserve(uint64_t size_bytes);
   Order order_of(const std::vector<size_t>& nonunit, const graph::Shape& sizes) const;
 
   const std::vector<int64_t>& outside_sizes(uint32_t value, const program::Tensor& tensor) const;

@@ -2,6 +2,7 @@
 // permutations and slices make of it.
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/mapped_pages.h"
@@ -74,10 +75,32 @@ ValueId RegionBuilder::arrange(const Raised& raised, const Order& order) {
   return moves ? transposed(reshaped(raised.id, shape), permutation) : reshaped(raised.id, to);
 }
 
+namespace {
+
+// The dim of `to` that is the dim `d` of `from`.
+std::optional<uint8_t> find_dim(const Shape& from, size_t d, const Shape& to) {
+  for (size_t i = 0; i < to.rank(); ++i) {
+    if (to[i] == from[d] && to.product(0, i) == from.product(0, d)) return static_cast<uint8_t>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 ValueId RegionBuilder::reshaped(ValueId id, const Shape& shape) {
   if (graph.values[id].shape == shape) return id;
-  const graph::Value& from = graph.values[id];
-  if (from.is_constant()) return graph.add_constant(from.dtype, shape, from.owner, from.data);
+  const graph::Value from = graph.values[id];
+  if (from.is_constant()) {
+    graph::Quantization quantization = from.quantization;
+    if (quantization.kind == graph::Quantization::Kind::kPerChannel) {
+      const std::optional<uint8_t> dim = find_dim(from.shape, quantization.channel_dim, shape);
+      if (!dim) return reshaped(dequantized(id), shape);
+      quantization.channel_dim = *dim;
+    }
+    const ValueId to = graph.add_constant(from.dtype, shape, from.owner, from.data);
+    graph.values[to].quantization = std::move(quantization);
+    return to;
+  }
   ValueId& known = arranged_.try_emplace({id, concat("view", shape.dims())}, kNoValue).first->second;
   if (known == kNoValue) known = emit(Op::kReshape, {id}, graph::ReshapeAttributes{shape, std::nullopt});
   return known;
@@ -93,11 +116,17 @@ ValueId RegionBuilder::transposed(ValueId id, const Shape& permutation) {
   Shape to = permutation;
   for (size_t i = 0; i < to.rank(); ++i) to[i] = from.shape[static_cast<size_t>(permutation[i])];
   const std::string how = concat("permuted ", from.shape.dims(), permutation.dims());
-  return known = derive(from.dtype, to, from.data, how, [&](std::byte* data) {
-           const size_t element = dtype_size(from.dtype);
-           kernels::permute(data, from.data, from.shape.dims(), permutation.dims(), element);
-           release_pages(from.data, static_cast<size_t>(to.numel()) * element);  // what is packed later is this copy
-         });
+  const ValueId moved = derive(from.dtype, to, from.data, how, [&](std::byte* data) {
+    const size_t element = dtype_size(from.dtype);
+    kernels::permute(data, from.data, from.shape.dims(), permutation.dims(), element);
+    release_pages(from.data, static_cast<size_t>(to.numel()) * element);  // what is packed later is this copy
+  });
+  graph.values[moved].quantization = from.quantization;
+  for (size_t i = 0; i < permutation.rank(); ++i) {
+    if (permutation[i] == int64_t{from.quantization.channel_dim})
+      graph.values[moved].quantization.channel_dim = static_cast<uint8_t>(i);
+  }
+  return known = moved;
 }
 
 // A whole order from that of the dims that are not of size 1; those of size 1 go where the order looks familiar.

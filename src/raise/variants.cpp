@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "graph/passes.h"
 #include "raise/translate.h"
 
 namespace enr::raise {
@@ -24,6 +25,7 @@ bool is_same(const std::vector<Port>& ports, const std::vector<uint32_t>& values
 
 Variant compile(const Source& source, const Region& region, RegionBuilder& builder, Integers& integers) {
   builder.finish(region.outputs);
+  graph::compute_in_integers(builder.graph);
   Variant variant;
   for (const Port& port : builder.outputs) variant.outputs.push_back(builder.sizes_of(port.value));
   for (const uint32_t value : region.computed) variant.computed.push_back(integers.at(value));

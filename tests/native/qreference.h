@@ -37,8 +37,8 @@ inline std::vector<int32_t> random_ints(size_t count, unsigned seed, int32_t low
 
 inline int32_t number(uint8_t byte, bool is_unsigned) { return is_unsigned ? byte : static_cast<int8_t>(byte); }
 
-inline uint8_t requantize(int64_t sum, float scale, const enr::kernels::QOutput& output) {
-  const double quanta = std::nearbyint(static_cast<float>(sum) * scale);
+inline uint8_t requantize(int64_t sum, float scale, float offset, const enr::kernels::QOutput& output) {
+  const double quanta = std::nearbyint(static_cast<float>(sum) * scale + offset);
   const double value =
       std::clamp(quanta + output.zero_point, static_cast<double>(output.min), static_cast<double>(output.max));
   return static_cast<uint8_t>(static_cast<int32_t>(value));

@@ -76,10 +76,12 @@ void check_static(const Shape& shape, QWeightType type, bool is_unsigned, size_t
   const Plan plan(shape, format...);
   const std::vector<int32_t> bias = random_ints(shape.output_channels + 1, 13, -10000, 10000);
   const std::vector<float> scales = random_floats(shape.output_channels + 1, 14, 1e-4f, 1e-2f);
+  const std::vector<float> offsets = random_floats(shape.output_channels + 1, 16, -0.5f, 0.5f);
   const QStatic q{.is_unsigned = is_unsigned,
                   .input_zero_point = is_unsigned ? 111 : 9,
                   .scales = scales.data(),
-                  .scale_count = shape.output_channels};
+                  .scale_count = shape.output_channels,
+                  .offsets = shape.output_channels % 3 == 0 ? nullptr : offsets.data()};
   const QOutput range{
       .zero_point = is_unsigned ? 100 : -3, .min = is_unsigned ? 0 : -128, .max = is_unsigned ? 255 : 127};
   AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
@@ -99,7 +101,7 @@ void check_static(const Shape& shape, QWeightType type, bool is_unsigned, size_t
       if (o < shape.output_channels) {
         const int64_t sum = problem.sum(pixel / (height * width), pixel / width % height, pixel % width, o, is_unsigned,
                                         q.input_zero_point);
-        expected = requantize(sum + bias[o], scales[o], range);
+        expected = requantize(sum + bias[o], scales[o], q.offsets != nullptr ? offsets[o] : 0.0f, range);
       }
       wrong += output[pixel * problem.output_stride() + o] != expected;
     }

@@ -33,10 +33,12 @@ void check(const DepthwiseShape& s, QWeightType type, bool is_unsigned, bool cha
   const std::vector<uint8_t> weights = random_bytes(taps * outputs + 1, 42);
   const std::vector<int32_t> bias = random_ints(outputs + 1, 43, -3000, 3000);
   const std::vector<float> scales = random_floats(outputs + 1, 44, 1e-4f, largest_scale);
+  const std::vector<float> offsets = random_floats(outputs + 1, 45, -0.5f, 0.5f);
   const QStatic q{.is_unsigned = is_unsigned,
                   .input_zero_point = is_unsigned ? 120 : -11,
                   .scales = scales.data(),
-                  .scale_count = outputs};
+                  .scale_count = outputs,
+                  .offsets = outputs % 3 == 0 ? nullptr : offsets.data()};
   const QOutput range{
       .zero_point = is_unsigned ? 90 : 4, .min = is_unsigned ? 3 : -126, .max = is_unsigned ? 255 : 127};
   const int32_t weight_zero_point = type == QWeightType::kUInt8 ? 133 : 0;
@@ -66,7 +68,7 @@ void check(const DepthwiseShape& s, QWeightType type, bool is_unsigned, bool cha
           sum += (number(byte, is_unsigned) - q.input_zero_point) *
                  (number(weight, type == QWeightType::kUInt8) - weight_zero_point);
         }
-        expected = requantize(sum, scales[c], range);
+        expected = requantize(sum, scales[c], q.offsets != nullptr ? offsets[c] : 0.0f, range);
       }
       wrong += output[pixel * out_stride + c] != expected;
     }

@@ -45,6 +45,8 @@ void check_static(const Size& size, QWeightType type, int32_t weight_zero_point,
   w.zero_point = weight_zero_point;
   QStatic q{.is_unsigned = is_unsigned, .input_zero_point = is_unsigned ? 131 : -7, .scales = scales.data()};
   q.scale_count = n % 2 == 0 && n != 0 ? n : 1;
+  const std::vector<float> offsets = random_floats(n + 1, 6, -0.5f, 0.5f);
+  if (n % 4 != 1) q.offsets = offsets.data();
   QOutput output{.zero_point = is_unsigned ? 120 : 3, .min = is_unsigned ? 4 : -120, .max = is_unsigned ? 250 : 125};
   AlignedBuffer packed(qgemm_packed_bytes(w));
   qgemm_pack_static(w, n % 3 == 0 ? nullptr : bias.data(), q, packed.data());
@@ -62,7 +64,8 @@ void check_static(const Size& size, QWeightType type, int32_t weight_zero_point,
         for (size_t p = 0; p < k; ++p) {
           sum += (number(a[i * a_stride + p], is_unsigned) - q.input_zero_point) * int64_t{weight(w, j, p)};
         }
-        expected = requantize(sum, scales[q.scale_count == 1 ? 0 : j], output);
+        expected =
+            requantize(sum, scales[q.scale_count == 1 ? 0 : j], q.offsets != nullptr ? offsets[j] : 0.0f, output);
       }
       wrong += c[i * c_stride + j] != expected;
     }

@@ -1,6 +1,8 @@
 #include "graph/lower/quantized.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -39,11 +41,30 @@ std::string scales_key(const std::vector<float>& scales) {
   return concat(scales.size(), " scales ", hash);
 }
 
-const int32_t* constant_int32(const Lowering& lowering, const Node& node, ValueId id) {
-  if (id == kNoValue) return nullptr;
-  const Value& value = lowering.value(id);
-  if (!value.is_constant() || value.dtype != DType::kInt32) fail_no_kernel(lowering, node);
-  return reinterpret_cast<const int32_t*>(value.data);
+StaticBias static_bias(const Lowering& lowering, const Node& node, ValueId in) {
+  StaticBias bias;
+  if (node.inputs.size() < 3 || node.inputs[2] == kNoValue) return bias;
+  const Value& value = lowering.value(node.inputs[2]);
+  if (!value.is_constant()) fail_no_kernel(lowering, node);
+  bias.source = value.data;
+  const auto count = static_cast<size_t>(value.shape.numel());
+  if (value.dtype == DType::kInt32) {
+    const auto* sums = reinterpret_cast<const int32_t*>(value.data);
+    bias.sums.assign(sums, sums + count);
+    return bias;
+  }
+  if (value.dtype != DType::kFloat32) fail_no_kernel(lowering, node);
+  const auto* reals = reinterpret_cast<const float*>(value.data);
+  const double in_scale = lowering.value(in).quantization.scale;
+  const double out_scale = lowering.value(node.outputs[0]).quantization.scale;
+  const std::vector<float> scales = filter_scales(lowering.value(node.inputs[1]));
+  for (size_t i = 0; i < count; ++i) {
+    const double quantum = in_scale * static_cast<double>(scales[scales.size() == 1 ? 0 : i]);
+    const double whole = std::clamp(std::nearbyint(double{reals[i]} / quantum), -0x1p30, 0x1p30);
+    bias.sums.push_back(static_cast<int32_t>(whole));
+    bias.offsets.push_back(static_cast<float>((double{reals[i]} - whole * quantum) / out_scale));
+  }
+  return bias;
 }
 
 const float* constant_bias(const Lowering& lowering, const Node& node) {

@@ -35,7 +35,17 @@ std::vector<float> requantization_scales(const Lowering& lowering, const Node& n
 // Text that differs where scales differ, for keys of packed weights.
 std::string scales_key(const std::vector<float>& scales);
 
-const int32_t* constant_int32(const Lowering& lowering, const Node& node, ValueId id);
+// The bias of a statically quantised node. A real one is rounded to quanta of the products; what is left over is added
+// to the results, in their quanta.
+struct StaticBias {
+  const void* source = nullptr;  // for keys of packed weights
+  std::vector<int32_t> sums;
+  std::vector<float> offsets;
+  const int32_t* sums_data() const noexcept { return sums.empty() ? nullptr : sums.data(); }
+  const float* offsets_data() const noexcept { return offsets.empty() ? nullptr : offsets.data(); }
+};
+// `in`: what the node reads.
+StaticBias static_bias(const Lowering& lowering, const Node& node, ValueId in);
 const float* constant_bias(const Lowering& lowering, const Node& node);
 
 void lower_quantized_conv(Lowering& lowering, const Node& node);  // transposed ones too

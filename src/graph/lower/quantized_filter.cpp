@@ -23,15 +23,15 @@ StaticFilter pack_static(
   const Value& input = lowering.value(in);
   const kernels::QConvWeights weights = filter_weights(lowering, node);
   const std::vector<float> scales = requantization_scales(lowering, node, in);
+  const StaticBias bias = static_bias(lowering, node, in);
   const kernels::QStatic quantization{input.dtype == DType::kUInt8, input.quantization.zero_point, scales.data(),
-                                      scales.size()};
-  const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);
+                                      scales.size(), bias.offsets_data()};
   StaticFilter filter;
   filter.packed = lowering.pack(
       node.inputs[1],
       concat('q', packing, ' ', static_cast<int>(weights.type), ' ', weights.zero_point, ' ', quantization.is_unsigned,
-             ' ', quantization.input_zero_point, ' ', scales_key(scales), " bias ", static_cast<const void*>(bias)),
-      packed_bytes, [&](void* packed) { fill(weights, bias, quantization, packed); });
+             ' ', quantization.input_zero_point, ' ', scales_key(scales), " bias ", bias.source),
+      packed_bytes, [&](void* packed) { fill(weights, bias.sums_data(), quantization, packed); });
   filter.output = quantized_output(lowering.value(node.outputs[0]), node.post);
   filter.input_zero_point = input.quantization.zero_point;
   return filter;

@@ -98,16 +98,16 @@ void lower_static(Lowering& lowering, const Node& node, const Products& products
   const Value &in = lowering.value(node.inputs[0]), &out = lowering.value(node.outputs[0]);
   if (in.dtype != out.dtype || products.weights.type == kernels::QWeightType::kInt4) fail_no_kernel(lowering, node);
   const std::vector<float> scales = requantization_scales(lowering, node, node.inputs[0]);
-  const int32_t* bias = constant_int32(lowering, node, node.inputs.size() > 2 ? node.inputs[2] : kNoValue);
+  const StaticBias bias = static_bias(lowering, node, node.inputs[0]);
   const kernels::QStatic quantization{in.dtype == DType::kUInt8, in.quantization.zero_point, scales.data(),
-                                      scales.size()};
+                                      scales.size(), bias.offsets_data()};
   auto& step = lowering.add<StaticGemmStep>(node, "gemm int8");
-  step.packed = lowering.pack(
-      node.inputs[1],
-      concat("qgemm ", weights_key(products.weights), quantization.is_unsigned, ' ', quantization.input_zero_point, ' ',
-             scales_key(scales), " bias ", static_cast<const void*>(bias)),
-      kernels::qgemm_packed_bytes(products.weights),
-      [&](void* packed) { kernels::qgemm_pack_static(products.weights, bias, quantization, packed); });
+  step.packed = lowering.pack(node.inputs[1],
+                              concat("qgemm ", weights_key(products.weights), quantization.is_unsigned, ' ',
+                                     quantization.input_zero_point, ' ', scales_key(scales), " bias ", bias.source),
+                              kernels::qgemm_packed_bytes(products.weights), [&](void* packed) {
+                                kernels::qgemm_pack_static(products.weights, bias.sums_data(), quantization, packed);
+                              });
   step.output = quantized_output(out, node.post);
   finish(lowering, node, products, step);
 }

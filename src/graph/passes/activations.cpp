@@ -15,17 +15,6 @@ const UnaryAttributes* as_unary(const Node& node, Unary op) {
   return node.op == Op::kUnary && unary->op == op && node.post.is_empty() ? unary : nullptr;
 }
 
-bool is_clamp(const UnaryAttributes& unary) { return unary.op == Unary::kClamp || unary.op == Unary::kRelu; }
-
-// clamp(min, max) after what `post` clamps already.
-void compose_clamp(Post& post, const UnaryAttributes& clamp) {
-  const float low = clamp.op == Unary::kRelu ? 0.0f : static_cast<float>(clamp.params.a);
-  const float high =
-      clamp.op == Unary::kRelu ? std::numeric_limits<float>::infinity() : static_cast<float>(clamp.params.b);
-  post.min = std::min(std::max(post.min, low), high);
-  post.max = std::min(std::max(post.max, low), high);
-}
-
 // Nodes whose lowering does a post, in their kernel or tile by tile behind it.
 bool takes_activation(Op op) {
   switch (op) {
@@ -72,6 +61,16 @@ bool takes_quantized_clamp(const Graph& graph, const Node& writer, const Node& c
 }
 
 }  // namespace
+
+bool is_clamp(const UnaryAttributes& unary) { return unary.op == Unary::kClamp || unary.op == Unary::kRelu; }
+
+void compose_clamp(Post& post, const UnaryAttributes& clamp) {
+  const float low = clamp.op == Unary::kRelu ? 0.0f : static_cast<float>(clamp.params.a);
+  const float high =
+      clamp.op == Unary::kRelu ? std::numeric_limits<float>::infinity() : static_cast<float>(clamp.params.b);
+  post.min = std::min(std::max(post.min, low), high);
+  post.max = std::min(std::max(post.max, low), high);
+}
 
 void merge_activations(Graph& graph) {
   const auto readers = find_readers(graph);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mapped_pages.h"
 #include "graph/passes.h"
 
 namespace enr::graph {
@@ -30,11 +31,26 @@ void dequantize(const Value& value, std::span<float> floats) {
 
 std::string key(const Value& value) {
   const Quantization& q = value.quantization;
-  return concat("dequantized ", value.shape.dims(), ' ', q.scale, ' ', q.zero_point, ' ',
-                static_cast<const void*>(q.scales != nullptr ? q.scales->data() : nullptr), ' ', +q.channel_dim);
+  std::string key = concat("dequantized ", static_cast<int>(value.dtype), ' ', value.shape.dims(), ' ', q.zero_point,
+                           ' ', +q.channel_dim, ' ');
+  const std::span<const float> scales =
+      q.scales != nullptr ? std::span<const float>(*q.scales) : std::span(&q.scale, 1);
+  return key.append(reinterpret_cast<const char*>(scales.data()), scales.size_bytes());
 }
 
 }  // namespace
+
+ValueId add_dequantized(Graph& graph, ValueId id) {
+  const Value value = graph.values[id];
+  const auto count = static_cast<size_t>(value.shape.numel());
+  return graph.derive(DType::kFloat32, value.shape, value.data, key(value), [&](std::byte* data) {
+    const std::span<float> floats(reinterpret_cast<float*>(data), count);
+    if (value.dtype == DType::kInt8) dequantize<int8_t>(value, floats);
+    if (value.dtype == DType::kUInt8) dequantize<uint8_t>(value, floats);
+    if (value.dtype == DType::kInt32) dequantize<int32_t>(value, floats);
+    release_pages(value.data, count * dtype_size(value.dtype));
+  });
+}
 
 void dequantize_constants(Graph& graph) {
   std::vector<ValueId> floats_of(graph.values.size(), kNoValue);
@@ -42,16 +58,7 @@ void dequantize_constants(Graph& graph) {
     if (node.op == Op::kConvert || !is_float(graph, node)) continue;
     for (ValueId& id : node.inputs) {
       if (id == kNoValue || !is_quantized_constant(graph.values[id])) continue;
-      if (floats_of[id] == kNoValue) {
-        const Value value = graph.values[id];
-        const auto count = static_cast<size_t>(value.shape.numel());
-        floats_of[id] = graph.derive(DType::kFloat32, value.shape, value.data, key(value), [&](std::byte* data) {
-          const std::span<float> floats(reinterpret_cast<float*>(data), count);
-          if (value.dtype == DType::kInt8) dequantize<int8_t>(value, floats);
-          if (value.dtype == DType::kUInt8) dequantize<uint8_t>(value, floats);
-          if (value.dtype == DType::kInt32) dequantize<int32_t>(value, floats);
-        });
-      }
+      if (floats_of[id] == kNoValue) floats_of[id] = add_dequantized(graph, id);
       id = floats_of[id];
     }
   }

@@ -23,7 +23,7 @@ size_t ceil_divide(size_t a, size_t b) noexcept { return (a + b - 1) / b; }
 size_t pairs_of(const ConvShape& s) noexcept { return ceil_divide(s.input_channels, 2); }
 size_t panels_of(const ConvShape& s) noexcept { return ceil_divide(s.output_channels, qwinograd_table().panel); }
 size_t panel_bytes(const ConvShape& s) noexcept {
-  return qwinograd_table().panel * (8 + kQWinogradPositions * pairs_of(s) * 4);
+  return qwinograd_table().panel * (12 + kQWinogradPositions * pairs_of(s) * 4);
 }
 size_t padding_size(const ConvShape& s) noexcept { return round_up_64(s.input_channels); }
 
@@ -95,7 +95,7 @@ class Run {
     const size_t pairs = pairs_of(s_), weights_step = pairs * table.panel * 2;
     for (size_t panel = panels.begin; panel < panels.end; ++panel) {
       const std::byte* packed = panels_ + panel * panel_bytes(s_);
-      const auto* weights = reinterpret_cast<const int16_t*>(packed + 8 * table.panel);
+      const auto* weights = reinterpret_cast<const int16_t*>(packed + 12 * table.panel);
       for (size_t position = 0; position < kQWinogradPositions; ++position) {
         table.multiply(windows + position * window_position_stride(s_, count), window_stride(s_), count,
                        weights + position * weights_step, pairs, products + position * product_position_stride(count));
@@ -226,7 +226,8 @@ void pack_qwinograd(const ConvShape& s, const QConvWeights& weights, const int32
     std::memset(to, 0, panel_bytes(s));
     auto* starts = reinterpret_cast<int32_t*>(to);
     auto* scales = reinterpret_cast<float*>(starts + width);
-    auto* numbers = reinterpret_cast<int16_t*>(scales + width);
+    auto* offsets = scales + width;
+    auto* numbers = reinterpret_cast<int16_t*>(offsets + width);
     for (size_t j = 0; j < std::min(width, s.output_channels - panel * width); ++j) {
       const size_t output = panel * width + j;
       int32_t sum = 0;
@@ -243,6 +244,7 @@ void pack_qwinograd(const ConvShape& s, const QConvWeights& weights, const int32
       const uint32_t taken = static_cast<uint32_t>(q.input_zero_point - flip);
       starts[j] = static_cast<int32_t>(first - taken * static_cast<uint32_t>(sum));
       scales[j] = q.scales[q.scale_count == 1 ? 0 : output];
+      if (q.offsets != nullptr) offsets[j] = q.offsets[output];
     }
   });
 }

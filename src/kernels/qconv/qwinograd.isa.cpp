@@ -111,7 +111,7 @@ void output(const QWinogradOutput& call) noexcept {
 #pragma GCC unroll 2
       for (size_t y = 0; y < 2; ++y) {
         // Four times the sum: the weights' transform without its halves.
-        out[y][x][v] = to.scaled_any((sum[y] >> 2) + head.integers[v], head.scales[v]);
+        out[y][x][v] = to.scaled_any((sum[y] >> 2) + head.integers[v], head.scales[v], head.numbers[v]);
       }
     }
   }

@@ -2,8 +2,8 @@
 
 // What an instruction set offers for qwinograd.h, in 16-bit numbers that are added up in 32 bits.
 //
-// Packed weights, in panels of `panel` outputs: int32 each sum starts from, scales, then for each of the 16 positions
-// and each pair of channels the outputs' two weights. C headers only.
+// Packed weights, in panels of `panel` outputs: int32 each sum starts from, scales, offsets, then for each of the 16
+// positions and each pair of channels the outputs' two weights. C headers only.
 
 #include <stddef.h>
 #include <stdint.h>

@@ -50,6 +50,7 @@ void check_conv_shape(Shape& s, const char* what) {
 // The scales of the output channels from `first` on.
 inline QStatic scales_from(QStatic q, size_t first) noexcept {
   if (q.scale_count != 1) q.scales += first;
+  if (q.offsets != nullptr) q.offsets += first;
   return q;
 }
 inline QDynamic scales_from(QDynamic q, size_t first) noexcept {

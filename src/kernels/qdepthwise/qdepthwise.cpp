@@ -49,7 +49,7 @@ struct Blocks {
         groups(t.group_rows == 2 ? s.kernel_height / 2 : (s.kernel_height + t.group_rows - 1) / t.group_rows),
         has_last_row(groups * t.group_rows < s.kernel_height),
         columns(groups * s.kernel_width + (has_last_row ? (s.kernel_width + 1) / 2 : 0)),
-        bytes(t.vectors * t.lanes * 4 * (2 + columns)) {}
+        bytes(t.vectors * t.lanes * 4 * (3 + columns)) {}
 
   size_t first_channel(size_t block) const noexcept {
     return channels < table.block ? 0 : std::min(block * table.block, channels - table.block);
@@ -62,8 +62,8 @@ constexpr size_t kMaxKernelRows = 64;
 // Whether no table serves the shape.
 bool is_plain(const DepthwiseShape& s) noexcept { return s.kernel_height > kMaxKernelRows - 4; }
 
-// Then: of each output channel its scale, what its sum starts from, and its taps in 16 bits.
-size_t plain_bytes(const DepthwiseShape& s) noexcept { return 8 + (s.kernel_height * s.kernel_width + 1) / 2 * 4; }
+// Then: of each output channel its scale, what its sum starts from, its offset, and its taps in 16 bits.
+size_t plain_bytes(const DepthwiseShape& s) noexcept { return 12 + (s.kernel_height * s.kernel_width + 1) / 2 * 4; }
 
 size_t packed_bytes(const DepthwiseShape& s, bool is_wide, bool plain) noexcept {
   if (plain) return sizeof(Header) + s.output_channels() * plain_bytes(s);
@@ -87,6 +87,9 @@ struct Source {
   }
   float scale(size_t channel) const noexcept {
     return quantization.scales[quantization.scale_count == 1 ? 0 : channel];
+  }
+  float offset(size_t channel) const noexcept {
+    return quantization.offsets != nullptr ? quantization.offsets[channel] : 0.0f;
   }
   // The bias less what the activations' zero point (as int8, plus offset) contributes. Wraps as the sums do.
   int32_t start(size_t channel, int32_t offset) const noexcept {
@@ -113,12 +116,14 @@ void pack_block(const Source& source, const Blocks& blocks, size_t set, size_t b
       const int32_t start = source.start(channel, offset);
       const float scale = source.scale(channel);
       std::memcpy(lane, &start, 4);
+      const float offset_of_result = source.offset(channel);
       std::memcpy(lane + column_bytes, &scale, 4);
+      std::memcpy(lane + 2 * column_bytes, &offset_of_result, 4);
       for (size_t ky = 0; ky < s.kernel_height; ++ky) {
         for (size_t kx = 0; kx < s.kernel_width; ++kx) {
           const int16_t weight = static_cast<int16_t>(source.weight(ky, kx, channel));
           const bool in_group = ky < blocks.groups * table.group_rows;
-          const size_t column = 2 + ky / table.group_rows * s.kernel_width + (in_group ? kx : kx / 2);
+          const size_t column = 3 + ky / table.group_rows * s.kernel_width + (in_group ? kx : kx / 2);
           const size_t place = in_group ? ky % table.group_rows : kx % 2;
           std::memcpy(lane + column * column_bytes + place * table.weight_bytes, &weight, table.weight_bytes);
         }
@@ -133,8 +138,10 @@ void pack_plain(const Source& source, std::byte* to) noexcept {
     const float scale = source.scale(channel);
     const int32_t start = source.start(channel, 0);
     std::memcpy(to, &scale, 4);
+    const float offset = source.offset(channel);
     std::memcpy(to + 4, &start, 4);
-    int16_t* tap = reinterpret_cast<int16_t*>(to + 8);
+    std::memcpy(to + 8, &offset, 4);
+    int16_t* tap = reinterpret_cast<int16_t*>(to + 12);
     for (size_t ky = 0; ky < s.kernel_height; ++ky) {
       for (size_t kx = 0; kx < s.kernel_width; ++kx) *tap++ = static_cast<int16_t>(source.weight(ky, kx, channel));
     }
@@ -253,7 +260,7 @@ struct Run {
   uint8_t plain_output(size_t image, size_t y, size_t x, size_t channel) const noexcept {
     const DepthwiseShape& s = shape;
     const std::byte* from = packed + channel * plain_bytes(s);
-    const int16_t* taps = reinterpret_cast<const int16_t*>(from + 8);
+    const int16_t* taps = reinterpret_cast<const int16_t*>(from + 12);
     int32_t sum = *reinterpret_cast<const int32_t*>(from + 4);
     for (size_t tap = 0; tap < s.kernel_height * s.kernel_width; ++tap) {
       const size_t iy = y * s.stride_height + tap / s.kernel_width * s.dilation_height - s.pad_top;
@@ -263,7 +270,8 @@ struct Run {
           inside ? input_row(image, iy)[ix * s.input_pixel_stride + channel / s.multiplier] : padding[0];
       sum += static_cast<int8_t>(byte ^ header.flip) * taps[tap];
     }
-    const float scaled = static_cast<float>(sum) * *reinterpret_cast<const float*>(from);
+    const float scaled =
+        static_cast<float>(sum) * *reinterpret_cast<const float*>(from) + *reinterpret_cast<const float*>(from + 8);
     const float clamped = std::clamp(scaled, static_cast<float>(range.min - range.zero_point),
                                      static_cast<float>(range.max - range.zero_point));
     return static_cast<uint8_t>(static_cast<int32_t>(std::lrint(clamped)) + range.zero_point);

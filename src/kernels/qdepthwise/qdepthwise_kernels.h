@@ -133,8 +133,11 @@ ENR_INLINE void store_block(uint8_t* p, const Requantization& to, const I32 (&su
 
 ENR_INLINE void scale(const QDepthwiseCall& call, const Requantization& to, I32 (&sum)[kVectors]) {
   const float* scales = (const float*)call.packed + kVectors * kLane;
+  const float* offsets = scales + kVectors * kLane;
 #pragma GCC unroll 4
-  for (size_t q = 0; q < kVectors; ++q) sum[q] = to.scaled(sum[q], load(scales + q * kLane));
+  for (size_t q = 0; q < kVectors; ++q) {
+    sum[q] = to.scaled(sum[q], load(scales + q * kLane), load(offsets + q * kLane));
+  }
 }
 
 ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kVectors], uint8_t* output) {
@@ -167,7 +170,7 @@ ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kPixels][kVectors]
 }
 
 constexpr size_t kColumnBytes = kVectors * kVectorBytes;  // of weights
-ENR_INLINE const char* weights_of(const QDepthwiseCall& call) { return (const char*)call.packed + 2 * kColumnBytes; }
+ENR_INLINE const char* weights_of(const QDepthwiseCall& call) { return (const char*)call.packed + 3 * kColumnBytes; }
 
 ENR_INLINE void start(const QDepthwiseCall& call, I32 (&sum)[kVectors]) {
 #pragma GCC unroll 4

@@ -49,6 +49,9 @@ struct QStatic {
   int32_t input_zero_point = 0;
   const float* scales = nullptr;  // requantization_scale of each output, or one for all
   size_t scale_count = 1;         // 1 or n
+  // What is added to each output's scaled sum, in quanta: the rest of a real bias, whose whole multiples of the sums'
+  // quanta are in the bias of integers. Null for 0.
+  const float* offsets = nullptr;
 };
 struct QOutput {
   int32_t zero_point = 0;

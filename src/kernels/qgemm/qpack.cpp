@@ -223,6 +223,7 @@ void qgemm_pack_static(const QWeights& w, const int32_t* bias, const QStatic& q,
     for (size_t j = 0; j < outputs; ++j) {
       out.integer(j) = bias != nullptr ? bias[first + j] : 0;
       out.scale(j) = q.scales[q.scale_count == 1 ? 0 : first + j];
+      out.number_bits(j) = std::bit_cast<int32_t>(q.offsets != nullptr ? q.offsets[first + j] : 0.0f);
     }
     write_panel(w, first, outputs, out, nullptr, [&](size_t, size_t j, int32_t sum) {
       // Wraps as the sums do.

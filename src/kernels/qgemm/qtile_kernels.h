@@ -260,7 +260,8 @@ ENR_INLINE void finish_static(const QTile& tile, size_t row, I32 (&sum)[R][V], c
   for (size_t i = 0; i < R; ++i) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) {
-      sum[i][v] = kAny ? to.scaled_any(sum[i][v], head.scales[v]) : to.scaled(sum[i][v], head.scales[v]);
+      sum[i][v] = kAny ? to.scaled_any(sum[i][v], head.scales[v], head.numbers[v])
+                       : to.scaled(sum[i][v], head.scales[v], head.numbers[v]);
     }
   }
   store_rows(to, sum, (uint8_t*)tile.c + row * tile.c_stride, tile.c_stride, tile.columns);

@@ -1,6 +1,7 @@
 #pragma once
 
-// From sums to 8 bits, what statically quantised products end with: scaled, rounded, narrowed with saturation, clamped.
+// From sums to 8 bits, what statically quantised products end with: scaled, moved, rounded, narrowed with saturation,
+// clamped.
 // Values are int8; `flip` of 0x80 makes them uint8.
 
 #include "kernels/simd/integer.h"
@@ -20,9 +21,11 @@ struct Requantization {
         high(I8{} + (int8_t)((int32_t)high_value + zero)),
         flip(I8{} + (int8_t)flips) {}
   // Round to nearest, ties to even. The products must stay below 2^31; far below -2^31 they are INT32_MIN.
-  ENR_INLINE I32 scaled(I32 sum, F32 scale) const { return round_to_int(to_float(sum) * scale); }
+  ENR_INLINE I32 scaled(I32 sum, F32 scale, F32 offset) const { return round_to_int(to_float(sum) * scale + offset); }
   // The same of any product.
-  ENR_INLINE I32 scaled_any(I32 sum, F32 scale) const { return round_to_int(min_keep_nan(to_float(sum) * scale, top)); }
+  ENR_INLINE I32 scaled_any(I32 sum, F32 scale, F32 offset) const {
+    return round_to_int(min_keep_nan(to_float(sum) * scale + offset, top));
+  }
   // Four scaled vectors: a 128-bit piece holds four lanes of each.
   ENR_INLINE I8 bytes(I32 a, I32 b, I32 c, I32 d) const { return bytes(narrow(a, b), narrow(c, d)); }
   ENR_INLINE I8 bytes(I16 ab, I16 cd) const {
@@ -41,10 +44,10 @@ struct Requantization {
   ENR_INLINE Requantization(float low_value, float high_value, int32_t zero, uint8_t flips)
       : low(splat(low_value)), high(splat(high_value)), zero_point(I32{} + (zero + flips)) {}
   // The low bytes are the result.
-  ENR_INLINE I32 scaled(I32 sum, F32 scale) const {
-    return round_to_int(clamp_number(to_float(sum) * scale, low, high)) + zero_point;
+  ENR_INLINE I32 scaled(I32 sum, F32 scale, F32 offset) const {
+    return round_to_int(clamp_number(to_float(sum) * scale + offset, low, high)) + zero_point;
   }
-  ENR_INLINE I32 scaled_any(I32 sum, F32 scale) const { return scaled(sum, scale); }
+  ENR_INLINE I32 scaled_any(I32 sum, F32 scale, F32 offset) const { return scaled(sum, scale, offset); }
 #endif
 };
 

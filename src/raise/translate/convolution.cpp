@@ -50,7 +50,7 @@ uint32_t narrow(int64_t value) {
 }
 
 void convolution(RegionBuilder& region, const Call& call) {
-  const Raised input = region.read(call.value(0)), weight = region.read(call.value(1));
+  const Raised input = region.read(call.value(0)), weight = region.read_as_stored(call.value(1));
   const size_t rank = input.order.rank();
   if ((rank != 3 && rank != 4) || weight.order.rank() != rank || !region.is_constant(weight)) {
     fail_execution("not a convolution of images with a constant filter");

@@ -45,7 +45,7 @@ void require_product(const RegionBuilder& region, const Raised& a, const Raised&
 }
 
 void mm(RegionBuilder& region, const Call& call) {
-  const Raised a = region.read(call.value(0)), b = region.read(call.value(1));
+  const Raised a = region.read(call.value(0)), b = region.read_as_stored(call.value(1));
   require_product(region, a, b, 2);
   region.define(call.value(2), {multiply(region, a, b, nullptr), row_major(2)});
 }
@@ -77,7 +77,8 @@ bool is_bias(const RegionBuilder& region, const Raised& addend, const Raised& we
 }
 
 void addmm(RegionBuilder& region, const Call& call) {
-  const Raised addend = region.read(call.value(0)), a = region.read(call.value(1)), b = region.read(call.value(2));
+  const Raised addend = region.read(call.value(0)), a = region.read(call.value(1));
+  const Raised b = region.read_as_stored(call.value(2));
   require_product(region, a, b, 2);
   if (call.number(3) != 1 || call.number(4) != 1) fail_execution("factors");
   if (is_bias(region, addend, b, region.sizes(b)[1])) {
@@ -87,7 +88,7 @@ void addmm(RegionBuilder& region, const Call& call) {
 }
 
 void linear(RegionBuilder& region, const Call& call) {
-  const Raised input = region.read(call.value(0)), weight = region.read(call.value(1));
+  const Raised input = region.read(call.value(0)), weight = region.read_as_stored(call.value(1));
   if (weight.order.rank() != 2 || input.order.rank() == 0) fail_execution("ranks");
   const size_t rank = input.order.rank();
   const Raised right = region.permute(weight, {1, 0});

@@ -16,7 +16,7 @@ using graph::Shape;
 using graph::ValueId;
 
 void copy(RegionBuilder& region, const Call& call, size_t out) {
-  region.define(call.value(out), region.read(call.value(0)));
+  region.define(call.value(out), region.read_as_stored(call.value(0)));
 }
 
 void alias(RegionBuilder& region, const Call& call) { copy(region, call, 1); }
@@ -41,7 +41,7 @@ void to_copy(RegionBuilder& region, const Call& call) {
 }
 
 Raised viewed(RegionBuilder& region, const Call& call) {
-  const Raised self = region.read(call.value(0));
+  const Raised self = region.read_as_stored(call.value(0));
   std::vector<int64_t> asked = call.integers(1);
   const auto inferred = std::find(asked.begin(), asked.end(), -1);
   if (inferred != asked.end()) {
@@ -115,7 +115,7 @@ void expand(RegionBuilder& region, const Call& call) {
 }
 
 void permute(RegionBuilder& region, const Call& call) {
-  const Raised self = region.read(call.value(0));
+  const Raised self = region.read_as_stored(call.value(0));
   const std::vector<int64_t> dims = call.integers(1);
   const size_t rank = self.order.rank();
   if (dims.size() != rank) fail_execution("dims");
@@ -131,7 +131,7 @@ void permute(RegionBuilder& region, const Call& call) {
 }
 
 void transpose(RegionBuilder& region, const Call& call) {
-  const Raised self = region.read(call.value(0));
+  const Raised self = region.read_as_stored(call.value(0));
   Order order = row_major(self.order.rank());
   std::swap(order[call.dim(1, order.rank())], order[call.dim(2, order.rank())]);
   region.define(call.value(3), region.permute(self, order));

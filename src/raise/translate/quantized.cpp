@@ -1,8 +1,10 @@
-// What programs quantised before export do around their float operators: weights are dequantised once, activations as
-// the program says.
+// What programs quantised before export do around their float operators. Weights stay integers, for the nodes that
+// compute with them; others read them dequantised once.
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/mapped_pages.h"
@@ -43,51 +45,16 @@ void quantize(RegionBuilder& region, const Call& call) {
   region.define(call.value(6), {out, self.order});
 }
 
-// A constant as floats, in ATen's order of elements; `inner` elements have one scale. As the operators compute it.
-template <class T>
-void dequantize(const program::Tensor& tensor, std::span<const float> scales, std::span<const int64_t> zero_points,
-                size_t inner, std::byte* out) {
-  const auto* integers = reinterpret_cast<const T*>(tensor.bytes.data());
-  auto* floats = reinterpret_cast<float*>(out);
-  const size_t runs = tensor.size_bytes / sizeof(T) / inner;
-  for (size_t i = 0; i < runs; ++i) {
-    const size_t channel = i % scales.size();
-    const float zero_point = zero_points.empty() ? 0.0f : static_cast<float>(zero_points[channel]);
-    kernels::dequantize_by(integers + i * inner, floats + i * inner, inner, scales[channel], zero_point);
-  }
-}
-
-Raised dequantized(RegionBuilder& region, const program::Tensor& tensor, std::span<const float> scales,
-                   std::span<const int64_t> zero_points, size_t inner) {
-  std::string how = concat("dequantized ", static_cast<int>(tensor.dtype), " each ", inner, ' ');
-  how.append(reinterpret_cast<const char*>(scales.data()), scales.size_bytes());
-  how.append(reinterpret_cast<const char*>(zero_points.data()), zero_points.size_bytes());
-  const graph::Shape sizes(tensor.sizes);
-  const auto fill = [&](std::byte* out) {
-    if (tensor.dtype == DType::kInt8) {
-      dequantize<int8_t>(tensor, scales, zero_points, inner, out);
-    } else {
-      dequantize<uint8_t>(tensor, scales, zero_points, inner, out);
-    }
-    release_pages(tensor.bytes.data(), tensor.size_bytes);
-  };
-  return {region.derive(DType::kFloat32, sizes, tensor.bytes.data(), how, fill), row_major(sizes.rank())};
-}
-
 bool is_quantized_constant(const program::Tensor& tensor) {
   return tensor.storage == program::Storage::kConstant && tensor.size_bytes != 0 &&
-         (tensor.dtype == DType::kInt8 || tensor.dtype == DType::kUInt8) && tensor.sizes.size() <= graph::kMaxRank &&
-         std::is_sorted(tensor.dim_order.begin(), tensor.dim_order.end());
+         (tensor.dtype == DType::kInt8 || tensor.dtype == DType::kUInt8 || tensor.dtype == DType::kInt32) &&
+         tensor.sizes.size() <= graph::kMaxRank && std::is_sorted(tensor.dim_order.begin(), tensor.dim_order.end());
 }
 
 void dequantize_per_tensor(RegionBuilder& region, const Call& call) {
   const program::Tensor& tensor = call.tensor(0);
   const Quantization q = parameters(call, tensor.dtype);
-  if (is_quantized_constant(tensor)) {
-    const int64_t zero_point = q.zero_point;
-    return region.define(call.value(7), dequantized(region, tensor, std::span(&q.scale, 1), std::span(&zero_point, 1),
-                                                    tensor.size_bytes));
-  }
+  if (is_quantized_constant(tensor)) return region.define(call.value(7), region.quantized_constant(tensor, q));
   const Raised self = region.read_quantized(call.value(0), q);
   region.define(call.value(7), {region.emit(graph::Op::kConvert, {self.id}), self.order});
 }
@@ -101,23 +68,63 @@ std::span<const T> constant_vector(const program::Tensor& tensor, DType dtype, i
   return {reinterpret_cast<const T*>(tensor.bytes.data()), static_cast<size_t>(count)};
 }
 
+std::vector<float> constant_scales(const program::Tensor& tensor, int64_t count) {
+  std::vector<float> scales;
+  if (tensor.dtype == DType::kFloat64) {
+    for (const double scale : constant_vector<double>(tensor, DType::kFloat64, count))
+      scales.push_back(static_cast<float>(scale));
+  } else {
+    const auto floats = constant_vector<float>(tensor, DType::kFloat32, count);
+    scales.assign(floats.begin(), floats.end());
+  }
+  return scales;
+}
+
+// Of channels with zero points of their own, in row-major order; `inner` elements have one scale.
+template <class T>
+void dequantize(const program::Tensor& tensor, std::span<const float> scales, std::span<const int64_t> zero_points,
+                size_t inner, std::byte* out) {
+  const auto* integers = reinterpret_cast<const T*>(tensor.bytes.data());
+  auto* floats = reinterpret_cast<float*>(out);
+  const size_t runs = tensor.size_bytes / sizeof(T) / inner;
+  for (size_t i = 0; i < runs; ++i) {
+    const size_t channel = i % scales.size();
+    const auto zero_point = static_cast<float>(zero_points[channel]);
+    kernels::dequantize_by(integers + i * inner, floats + i * inner, inner, scales[channel], zero_point);
+  }
+}
+
+ValueId dequantized(RegionBuilder& region, const program::Tensor& tensor, std::span<const float> scales,
+                    std::span<const int64_t> zero_points, size_t inner) {
+  std::string how = concat("dequantized ", static_cast<int>(tensor.dtype), " each ", inner, ' ');
+  how.append(reinterpret_cast<const char*>(scales.data()), scales.size_bytes());
+  how.append(reinterpret_cast<const char*>(zero_points.data()), zero_points.size_bytes());
+  return region.derive(DType::kFloat32, graph::Shape(tensor.sizes), tensor.bytes.data(), how, [&](std::byte* out) {
+    if (tensor.dtype == DType::kInt8) dequantize<int8_t>(tensor, scales, zero_points, inner, out);
+    if (tensor.dtype == DType::kUInt8) dequantize<uint8_t>(tensor, scales, zero_points, inner, out);
+    if (tensor.dtype == DType::kInt32) dequantize<int32_t>(tensor, scales, zero_points, inner, out);
+    release_pages(tensor.bytes.data(), tensor.size_bytes);
+  });
+}
+
 void dequantize_per_channel(RegionBuilder& region, const Call& call) {
   const program::Tensor& tensor = call.tensor(0);
   if (!is_quantized_constant(tensor)) fail_execution("not a constant");
   const graph::Shape sizes(tensor.sizes);
   const size_t axis = call.dim(3, sizes.rank());
-  std::vector<float> scales;
-  if (call.tensor(1).dtype == DType::kFloat64) {
-    for (const double scale : constant_vector<double>(call.tensor(1), DType::kFloat64, sizes[axis]))
-      scales.push_back(static_cast<float>(scale));
-  } else {
-    const auto floats = constant_vector<float>(call.tensor(1), DType::kFloat32, sizes[axis]);
-    scales.assign(floats.begin(), floats.end());
-  }
+  std::vector<float> scales = constant_scales(call.tensor(1), sizes[axis]);
   std::span<const int64_t> zero_points;
   if (!call.is_none(2)) zero_points = constant_vector<int64_t>(call.tensor(2), DType::kInt64, sizes[axis]);
-  const auto inner = static_cast<size_t>(sizes.product(axis + 1, sizes.rank()));
-  region.define(call.value(8), dequantized(region, tensor, scales, zero_points, inner));
+  if (std::any_of(zero_points.begin(), zero_points.end(), [](int64_t point) { return point != 0; })) {
+    const auto inner = static_cast<size_t>(sizes.product(axis + 1, sizes.rank()));
+    return region.define(call.value(8),
+                         {dequantized(region, tensor, scales, zero_points, inner), row_major(sizes.rank())});
+  }
+  Quantization q;
+  q.kind = Quantization::Kind::kPerChannel;
+  q.scales = std::make_shared<const std::vector<float>>(std::move(scales));
+  q.channel_dim = static_cast<uint8_t>(axis);
+  region.define(call.value(8), region.quantized_constant(tensor, q));
 }
 
 constexpr NamedTranslation kRows[] = {

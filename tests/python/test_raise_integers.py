@@ -1,0 +1,226 @@
+"""Operators between dequantisations and a quantisation compute in integers: the level nearest to the real result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import executorch_numpy_runtime as en
+from builder import ProgramBuilder
+from builder.program import TensorValue
+
+QUANTIZE = "quantized_decomposed::quantize_per_tensor.out"
+DEQUANTIZE = "quantized_decomposed::dequantize_per_tensor.out"
+DEQUANTIZE_CHANNELS = "quantized_decomposed::dequantize_per_channel.out"
+
+
+class Network:
+    """A program of one operator. Its result is quantised, or else left as it is."""
+
+    def __init__(self, random: np.random.Generator, dtype: Any, quantised: bool) -> None:
+        self.random, self.dtype, self.quantised = random, dtype, quantised
+        self.limits = (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+        self.program = ProgramBuilder()
+        self.inputs: list[np.ndarray] = []
+
+    def tensor(self, shape: tuple[int, ...], dtype: Any = np.float32) -> TensorValue:
+        return self.program.tensor(dtype, shape)
+
+    def call(self, name: str, *args: Any, shape: tuple[int, ...]) -> TensorValue:
+        return self.program.call(name, *args, out=self.tensor(shape))
+
+    def input(self, shape: tuple[int, ...], scale: float, zero_point: int) -> TensorValue:
+        low, high = self.limits
+        self.inputs.append(self.random.integers(low, high + 1, shape).astype(self.dtype))
+        x = self.program.input(self.dtype, shape)
+        return self.call(DEQUANTIZE, x, scale, zero_point, low, high, self.dtype, None, shape=shape)
+
+    def weights(self, shape: tuple[int, ...], axis: int | None) -> TensorValue:
+        """Of bytes; with a scale for each entry of the dim `axis`, or one for all."""
+        levels = self.program.constant(self.random.integers(-127, 128, shape).astype(np.int8))
+        if axis is None:
+            return self.call(DEQUANTIZE, levels, 0.0123, 0, -127, 127, np.int8, None, shape=shape)
+        scales = self.random.uniform(0.001, 0.02, shape[axis]).astype(np.float32)
+        points = self.program.constant(np.zeros(shape[axis], np.int64))
+        parameters = (self.program.constant(scales), points, axis, -127, 127, np.int8, None)
+        return self.call(DEQUANTIZE_CHANNELS, levels, *parameters, shape=shape)
+
+    def bias(self, count: int) -> TensorValue:
+        return self.program.constant(self.random.uniform(-1, 1, count).astype(np.float32))
+
+    def build(self, result: TensorValue, scale: float, zero_point: int) -> bytes:
+        if self.quantised:
+            out = self.tensor(tuple(result.sizes), self.dtype)
+            result = self.program.call(QUANTIZE, result, scale, zero_point, *self.limits, self.dtype, out=out)
+        self.program.output(result)
+        return self.program.build()
+
+
+# Each computes the operator on `n`, for a result of `out_scale`.
+Build = Callable[[Network, Callable[[Any], Any], float], TensorValue]
+
+
+def convolution(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    dims, kind = draw(st.sampled_from([1, 2])), draw(st.sampled_from(["plain", "depthwise", "grouped", "transposed"]))
+    channels, kernel, stride = (
+        draw(st.sampled_from([4, 12, 16])),
+        draw(st.sampled_from([1, 3])),
+        draw(st.sampled_from([1, 2])),
+    )
+    outputs = channels if kind in ("depthwise", "grouped") else draw(st.sampled_from([3, 8, 24]))
+    groups = {"depthwise": channels, "grouped": 2}.get(kind, 1)
+    pad = draw(st.integers(0, kernel // 2))
+    size, transposed = 9, kind == "transposed"
+    x = n.input((2, channels, *[size] * dims), 0.05, draw(st.sampled_from([3, 100])))
+    shape = (channels, outputs) if transposed else (outputs, channels // groups)
+    w = n.weights((*shape, *[kernel] * dims), draw(st.sampled_from([None, int(transposed)])))
+    b = n.bias(outputs) if draw(st.booleans()) else None
+    spatial = (size - 1) * stride - 2 * pad + kernel if transposed else (size + 2 * pad - kernel) // stride + 1
+    window = ([stride] * dims, [pad] * dims, [1] * dims, transposed, [0] * dims, groups)
+    return n.call("aten::convolution.out", x, w, b, *window, shape=(2, outputs, *[spatial] * dims))
+
+
+def linear(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    x, w = n.input((5, 24), 0.05, -7 if n.dtype is np.int8 else 7), n.weights((8, 24), draw(st.sampled_from([None, 0])))
+    if draw(st.booleans()):
+        return n.call("aten::linear.out", x, w, n.bias(8), shape=(5, 8))
+    turned = n.call("aten::permute_copy.out", w, [1, 0], shape=(24, 8))
+    if draw(st.booleans()):
+        return n.call("aten::mm.out", x, turned, shape=(5, 8))
+    return n.call("aten::addmm.out", n.bias(8), x, turned, 1, 1, shape=(5, 8))
+
+
+def binary(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    name = draw(st.sampled_from(["add", "sub", "mul"]))
+    shape = (2, 3, 4, 5)
+    other = draw(st.sampled_from([shape, (2, 3, 1, 1)]))
+    x, y = n.input(shape, 0.021, 5), n.input(other, 0.034, 11)
+    return n.call(f"aten::{name}.out", x, y, *([] if name == "mul" else [1]), shape=shape)
+
+
+def unary(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    name = draw(st.sampled_from(["sigmoid", "tanh", "relu", "hardswish", "leaky_relu", "hardtanh"]))
+    args = {"leaky_relu": [0.3], "hardtanh": [-0.5, 0.75]}.get(name, [])
+    x = n.input((2, 3, 17), 0.021, 5)
+    y = n.call(f"aten::{name}.out", x, *args, shape=(2, 3, 17))
+    return n.call("aten::hardtanh.out", y, -1.0, 0.6, shape=(2, 3, 17)) if draw(st.booleans()) else y
+
+
+def pool(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    x = n.input((2, 5, 6, 6), 0.021, 5)
+    if draw(st.booleans()):
+        return n.call("aten::mean.out", x, [2, 3], True, None, shape=(2, 5, 1, 1))
+    args = ([2, 2], [2, 2], [0, 0], False, True, None)
+    return n.call("aten::avg_pool2d.out", x, *args, shape=(2, 5, 3, 3))
+
+
+def concat(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    parts = [n.input((2, 3, 4), 0.021, 5), n.input((2, 2, 4), out_scale, 7), n.input((2, 1, 4), 0.034, 0)]
+    return n.call("aten::cat.out", parts, 1, shape=(2, 6, 4))
+
+
+def moved(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    x = n.input((3, 4, 5), 0.021, 5)
+    x = n.call("aten::permute_copy.out", x, [0, 2, 1], shape=(3, 5, 4))
+    x = n.call("aten::slice_copy.Tensor_out", x, 1, 1, 4, 1, shape=(3, 3, 4))
+    y = n.call("aten::sigmoid.out", x, shape=(3, 3, 4))
+    return n.call("aten::view_copy.out", y, [9, 4], shape=(9, 4))
+
+
+def clamped(n: Network, draw: Callable[[Any], Any], out_scale: float) -> TensorValue:
+    y = convolution(n, draw, out_scale)
+    shape = tuple(y.sizes)
+    y = n.call("aten::relu.out", y, shape=shape)
+    return n.call("aten::hardtanh.out", y, -0.5, 20 * out_scale, shape=shape)
+
+
+def run(program: bytes, inputs: list[Any], *, raised: bool) -> tuple[np.ndarray, list[str]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENR_RAISE", "1" if raised else "0")
+        method = en.Runtime.get().load_program(program).load_method("forward")
+    outputs, events = method.profile(inputs)
+    return outputs[0], [event["name"] for event in events if event["kind"] == "step"]
+
+
+def check(build: Build, data: st.DataObject, seed: int, dtype: Any, scale: float, zero_point: int) -> list[str]:
+    drawn: list[Any] = []
+
+    def draw(strategy: st.SearchStrategy[Any]) -> Any:
+        drawn.append(data.draw(strategy))
+        return drawn[-1]
+
+    quantised, real = (
+        Network(np.random.default_rng(seed), dtype, True),
+        Network(np.random.default_rng(seed), dtype, False),
+    )
+    program = quantised.build(build(quantised, draw, scale), scale, zero_point)
+    again = iter(drawn)
+    plain = real.build(build(real, lambda strategy: next(again), scale), scale, zero_point)
+    levels, steps = run(program, quantised.inputs, raised=True)
+    exact = run(plain, real.inputs, raised=False)[0] / np.float64(scale) + zero_point
+    low, high = quantised.limits
+    assert levels.dtype == dtype
+    difference = np.abs(levels - np.clip(exact, low, high))
+    np.testing.assert_array_less(difference, 0.501)
+    return steps
+
+
+BUILDS = [convolution, clamped, linear, binary, unary, pool, concat, moved]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_results_are_the_nearest_levels(build: Build, data: st.DataObject) -> None:
+    seed = data.draw(st.integers(0, 1000))
+    dtype = data.draw(st.sampled_from([np.int8, np.uint8]))
+    scale = data.draw(st.sampled_from([0.021, 0.04, 0.11]))
+    steps = check(build, data, seed, dtype, scale, data.draw(st.sampled_from([0, 5, 100])))
+    assert steps
+
+
+CONVOLUTIONS = {1: "conv int8", 4: "depthwise int8"}
+
+
+@pytest.mark.parametrize("groups", CONVOLUTIONS)
+def test_a_quantised_convolution_computes_in_integers(groups: int) -> None:
+    n = Network(np.random.default_rng(0), np.int8, True)
+    x, w = n.input((1, 4, 8, 8), 0.05, 3), n.weights((4, 4 // groups, 3, 3), 0)
+    window = ([1, 1], [1, 1], [1, 1], False, [0, 0], groups)
+    y = n.call("aten::convolution.out", x, w, n.bias(4), *window, shape=(1, 4, 8, 8))
+    y = n.call("aten::relu.out", y, shape=(1, 4, 8, 8))
+    steps = run(n.build(y, 0.1, -3), n.inputs, raised=True)[1]
+    assert CONVOLUTIONS[groups] in steps
+    assert not any(name in ("dequantize", "quantize") for name in steps)
+
+
+def test_what_others_read_stays_real() -> None:
+    """A result that is not only quantised is computed in floats."""
+    n = Network(np.random.default_rng(0), np.int8, True)
+    y = n.call("aten::linear.out", n.input((2, 8), 0.05, 0), n.weights((3, 8), 0), None, shape=(2, 3))
+    n.program.output(y)
+    assert "gemm int8" not in run(n.build(y, 0.1, 0), n.inputs, raised=True)[1]
+
+
+def test_weights_with_zero_points_and_weights_returned() -> None:
+    random = np.random.default_rng(0)
+    integers, points = random.integers(-100, 100, (3, 8)).astype(np.int8), np.array([1, -2, 3])
+    scales = np.array([0.01, 0.02, 0.03], np.float32)
+    n = Network(random, np.int8, True)
+    x = n.input((2, 8), 0.05, 0)
+    for zero_points in (points, np.zeros(3, np.int64)):
+        parameters = (n.program.constant(scales), n.program.constant(zero_points), 0, -127, 127, np.int8, None)
+        w = n.call(DEQUANTIZE_CHANNELS, n.program.constant(integers), *parameters, shape=(3, 8))
+        y = n.call("aten::linear.out", x, w, None, shape=(2, 3))
+        n.program.output(w, y)
+    method = en.Runtime.get().load_program(n.program.build()).load_method("forward")
+    outputs = method(n.inputs)
+    for i, zero_points in enumerate((points, np.zeros(3, np.int64))):
+        w = (integers - zero_points[:, None]) * scales[:, None]
+        np.testing.assert_allclose(outputs[2 * i], w, rtol=1e-6)
+        np.testing.assert_allclose(outputs[2 * i + 1], n.inputs[0] * 0.05 @ w.T, rtol=1e-4, atol=1e-5)
