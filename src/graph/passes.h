@@ -11,6 +11,9 @@ void optimize(Graph& graph);
 
 // float16 and bfloat16 graphs compute in float32 between converted inputs and outputs.
 void widen_halves(Graph& graph);
+// Nodes that mix statically quantised values with floats or with other integers, and those without a kernel for
+// integers, compute in float between conversions.
+void compute_mixtures_in_float(Graph& graph);
 // Quantised constants of float nodes: an exporter that meets a convolution twice leaves a float one with an integer
 // bias.
 void dequantize_constants(Graph& graph);

@@ -316,10 +316,16 @@ TEST_CASE("graph quantised: dequantising and quantising again is one look-up") {
   }
 }
 
-TEST_CASE("graph quantised: what has no kernel is refused by name") {
+TEST_CASE("graph quantised: what has no kernel is computed in float") {
   Both b;
   const Pair in = b.input({3, 40}, 0.02f, -7);
-  b.integer.output(b.quantized_node(Op::kSoftmax, {in.integers}, {}, per_tensor(1, 0)));
-  CHECK_THROWS_WITH_AS(Runner(b.integer.finish()), doctest::Contains("node 1 (softmax): no kernel for int8 -> int8"),
+  b.check(b.node(Op::kSoftmax, {in}, SoftmaxAttributes{}, per_tensor(0.01f, -100)));
+}
+
+TEST_CASE("graph quantised: mixtures that cannot be computed are refused by name") {
+  Both b;
+  const Pair in = b.input({3, 40}, 0.02f, -7);
+  b.integer.output(b.quantized_node(Op::kConvert, {in.integers}, {}, per_tensor(10, 0)));
+  CHECK_THROWS_WITH_AS(Runner(b.integer.finish()), doctest::Contains("scale 0.02 is too far from the result's 10"),
                        enr::Error);
 }

@@ -145,11 +145,12 @@ def test_arguments_that_are_only_quantised_and_dequantised() -> None:
     np.testing.assert_array_equal(got[2], np.maximum(z, 0))
 
 
-def test_integers_of_an_image_with_the_dims_of_before_its_layout_changed() -> None:
+@pytest.mark.parametrize("floats_too", [False, True])
+def test_values_of_an_image_with_the_dims_of_another_layout(floats_too: bool) -> None:
     x = image((2, 3, 4, 5))
     weight = np.random.default_rng(9).integers(-127, 127, (6, 1, 1, 3), dtype=np.int8)
     g = PayloadBuilder()
-    pixels = g.value((2, 4, 5, 3))
+    pixels = g.value(x.shape if floats_too else (2, 4, 5, 3))
     integers = g.value(x.shape, "qdint8", num_nonbatch_dims=3)
     g.node("StaticTranspose", num_dims=4, perm=(0, 2, 3, 1), input=g.input(x.shape), output=pixels)
     g.node("Convert", input=pixels, output=integers)
@@ -184,3 +185,65 @@ def test_sizes_that_a_payload_does_not_read() -> None:
     p.output(out)
     method = en.Runtime.get().load_program(p.build()).load_method("forward")
     np.testing.assert_array_equal(method([x])[0], np.maximum(x, 0))
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", ["Clamp", "StaticTranspose", "Concatenate2"])
+def test_floats_in_and_integers_out(kind: str) -> None:
+    """Exporters let a node that is followed by a quantisation give integers, whatever it reads."""
+    x = image((4, 6))
+    g = PayloadBuilder()
+    given = g.input(x.shape)
+    if kind == "Clamp":
+        expected, slots = np.maximum(x, 0), {"input": given, "output_min": 0.0}
+    elif kind == "StaticTranspose":
+        expected, slots = x.T, {"input": given, "perm": (1, 0), "num_dims": 2}
+    else:
+        expected, slots = np.concatenate([x, x], 1), {"input1": given, "input2": given, "axis": 1}
+    integers, result = g.value(expected.shape, "qint8", **TO), g.output(expected.shape)
+    g.node(kind, output=integers, **slots)
+    g.node("Convert", input=integers, output=result)
+    np.testing.assert_array_equal(run(g, x)[0], real(quanta(expected, **TO), **TO))
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("kind", ["Add", "Minimum", "Softmax"])
+def test_integers_that_no_kernel_takes(kind: str, far: bool) -> None:
+    x = image((4, 6))
+    to = {"scale": 4e-5, "zero_point": 3} if far else TO
+    given = real(quanta(x, **FROM), **FROM)
+    g = PayloadBuilder()
+    quantised, integers, result = quantised_input(g, x.shape), g.value(x.shape, "qint8", **to), g.output(x.shape)
+    if kind == "Softmax":
+        expected = softmax(given)
+        g.node(kind, input=quantised, output=integers)
+    else:
+        expected = given + given if kind == "Add" else given
+        g.node(kind, input1=quantised, input2=quantised, output=integers)
+    g.node("Convert", input=integers, output=result)
+    got = quanta(run(g, x)[0], **to)
+    assert np.abs(got - quanta(expected, **to)).max() <= 1
+
+
+def test_sums_of_integers_and_floats() -> None:
+    x = image((4, 6))
+    g = PayloadBuilder()
+    given = g.input(x.shape)
+    quantised = g.value(x.shape, "qint8", **FROM)
+    g.node("Convert", input=given, output=quantised)
+    g.node("Add", input1=quantised, input2=given, output=g.output(x.shape))
+    np.testing.assert_allclose(run(g, x)[0], real(quanta(x, **FROM), **FROM) + x, rtol=1e-6)
+
+
+def test_products_of_integers_that_stay_float() -> None:
+    x = image((4, 6))
+    weight = np.random.default_rng(9).integers(-127, 127, (3, 6), dtype=np.int8)
+    g = PayloadBuilder()
+    filters = g.constant(weight, "qint8", scale=0.01)
+    g.node("FullyConnected", input=quantised_input(g, x.shape), filter=filters, output=g.output((4, 3)))
+    expected = real(quanta(x, **FROM), **FROM) @ (weight * np.float32(0.01)).T
+    np.testing.assert_allclose(run(g, x)[0], expected, rtol=1e-5, atol=1e-5)

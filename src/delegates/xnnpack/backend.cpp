@@ -132,7 +132,7 @@ class Compiled : public CompiledDelegate {
     input_count_ = payload_.argument_count - output_count_;
     try {
       graph::Graph graph = translate(payload_);
-      check_declared_shapes(payload_, graph);
+      find_shapes(payload_, graph);
       compiled_ = std::make_shared<const graph::CompiledGraph>(std::move(graph), weights);
     } catch (const Error& error) {
       throw Error(ErrorKind::kProgramLoad, error.what());

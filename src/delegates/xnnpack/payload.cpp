@@ -70,15 +70,6 @@ void quantise_inputs(DecodedValues& decoded, Payload& payload) {
   }
 }
 
-// Exporters give integers that are made of an image the dims from before its layout was changed.
-void correct_dims(const Node& node, std::vector<Value>& values) {
-  if (node.type != NodeType::kConvert) return;
-  const Value& real = values[node.inputs[0]];
-  Value& integers = values[node.outputs[0]];
-  const bool is_internal = !integers.is_external_input && !integers.is_external_output && !integers.is_constant;
-  if (is_internal && integers.type == DataType::kQDInt8) integers.dims = real.dims;
-}
-
 // Each value is written once, before it is read.
 class WriteOrder {
  public:
@@ -123,10 +114,8 @@ Payload decode(Bytes bytes, FindNamedData find_named) {
   payload.argument_count = graph.scalar<uint32_t>({3, "num_externs"});
   quantise_inputs(decoded, payload);
   std::vector<Node> nodes;
-  for_each_table(graph, {1, "xnodes"}, [&](const Table& entry, size_t) {
-    nodes.push_back(decode_node(entry, decoded));
-    correct_dims(nodes.back(), decoded.values);
-  });
+  for_each_table(graph, {1, "xnodes"},
+                 [&](const Table& entry, size_t) { nodes.push_back(decode_node(entry, decoded)); });
   const LostConversions lost = restore_lost_arguments(payload.argument_count, nodes, decoded.values);
   payload.externals = collect_externals(payload.argument_count, decoded.values);
   payload.nodes.insert(payload.nodes.end(), lost.before.begin(), lost.before.end());

@@ -74,13 +74,6 @@ QBinary quantized_operation(const Lowering& lowering, const Node& node) {
   }
 }
 
-void check_scales(const Node& node, QBinary op, const Value& a, const Value& b, const Value& out) {
-  const float x = a.quantization.scale, y = b.quantization.scale, z = out.quantization.scale;
-  if (op == QBinary::kMultiply ? kernels::qmul_supports(x, y, z) : kernels::qadd_supports(x, y, z)) return;
-  fail_execution("node ", node.origin, " (", op_name(node.op), "): scales ", x, " and ", y,
-                 " are too far from the result's ", z);
-}
-
 // A function of one byte.
 struct TableStep : Step {
   uint8_t table[256] = {};
@@ -142,7 +135,6 @@ void lower_quantized_binary(Lowering& lowering, const Node& node) {
     fail_no_kernel(lowering, node);
   }
   const QBinary op = quantized_operation(lowering, node);
-  check_scales(node, op, x, y, z);
   auto& step = lowering.add<BinaryStep>(node, concat(kernels::binary_name(node.as<BinaryAttributes>().op), " int8"));
   const kernels::QOutput range = quantized_output(z, node.post);
   step.params = kernels::make_qbinary(op, parameters_of(x), parameters_of(y), parameters_of(z), range.min, range.max);

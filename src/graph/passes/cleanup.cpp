@@ -29,6 +29,7 @@ bool is_float(const Graph& graph, const Node& node) {
 void optimize(Graph& graph) {
   remove_dead_nodes(graph);
   widen_halves(graph);
+  compute_mixtures_in_float(graph);
   dequantize_constants(graph);
   separate_requantization(graph);
   merge_conversions(graph);
