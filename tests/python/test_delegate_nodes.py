@@ -225,6 +225,24 @@ def test_a_bias_that_is_computed(datatype: str, filter_is_constant: bool) -> Non
     np.testing.assert_allclose(got.astype(np.float64), wide[0] @ wide[1].T + wide[2], rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("filter_is_constant", [False, True])
+@pytest.mark.parametrize("bias_is_constant", [False, True])
+def test_a_sum_behind_a_product_with_computed_weights(filter_is_constant: bool, bias_is_constant: bool) -> None:
+    x, weight, bias, other = (
+        np.random.default_rng(6).uniform(-2, 2, shape).astype(np.float32) for shape in ((3, 6), (4, 6), (4,), (3, 4))
+    )
+    g = PayloadBuilder()
+    slots, given = {"input": g.input(x.shape)}, [x]
+    for name, array, is_constant in (("filter", weight, filter_is_constant), ("bias", bias, bias_is_constant)):
+        slots[name] = g.constant(array) if is_constant else g.input(array.shape)
+        given += [] if is_constant else [array]
+    product = g.value((3, 4))
+    g.node("FullyConnected", **slots, output=product)
+    g.node("Add", input1=g.input((3, 4)), input2=product, output=g.output((3, 4)))
+    (got,) = en.Runtime.get().load_program(delegated_program(g)).load_method("forward")([*given, other])
+    np.testing.assert_allclose(got, x @ weight.T + bias + other, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("datatype", BYTES)
 @pytest.mark.parametrize(
     ("name", "clamped"),

@@ -44,8 +44,11 @@ std::vector<uint32_t> collect_externals(uint32_t declared, const std::vector<Val
     }
   }
   if (!externals.empty() && values[externals.back()].external_id + 1 != declared) {
-    fail_load("num_externs: is ", declared, ", the last of the graph's external values is ",
-              values[externals.back()].external_id);
+    fail_load(
+        "num_externs: is ", declared, ", the last of the graph's external values is ",
+        values[externals.back()].external_id,
+        "; the exporter lost what writes the other arguments (of an operator that was quantised, but not delegated: "
+        "leave it unquantised)");
   }
   return externals;
 }

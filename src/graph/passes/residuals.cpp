@@ -4,10 +4,17 @@ namespace enr::graph {
 
 namespace {
 
+// Products with weights that are computed have no epilogue.
+bool has_constant_weights(const Graph& graph, const Node& node) {
+  const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue;
+  return graph.values[node.inputs[1]].is_constant() && (bias == kNoValue || graph.values[bias].is_constant());
+}
+
 bool takes_residual(const Graph& graph, const Node& node) {
   return (node.op == Op::kConv || node.op == Op::kDepthwise || node.op == Op::kConvTranspose ||
           node.op == Op::kFullyConnected) &&
-         node.post.is_empty() && is_float(graph, node) && is_floating(graph.values[node.inputs[1]].dtype);
+         node.post.is_empty() && is_float(graph, node) && is_floating(graph.values[node.inputs[1]].dtype) &&
+         has_constant_weights(graph, node);
 }
 
 }  // namespace
