@@ -225,6 +225,19 @@ def test_a_bias_that_is_computed(datatype: str, filter_is_constant: bool) -> Non
     np.testing.assert_allclose(got.astype(np.float64), wide[0] @ wide[1].T + wide[2], rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("name", ["Conv2d", "DepthwiseConv2d", "ConvTranspose2d"])
+def test_a_bias_of_a_convolution_that_is_computed(name: str) -> None:
+    case = CASES[name]
+    arrays = [array.astype(np.float32) for array in numbers(case, 1)]
+    plain = case.expected(*arrays)
+    bias = np.random.default_rng(7).uniform(-2, 2, plain.shape[-1]).astype(np.float32)
+    g = PayloadBuilder()
+    slots = {"input": g.input(arrays[0].shape), "filter": g.constant(arrays[1]), "bias": g.input(bias.shape)}
+    g.node(name, **slots, **case.fields, output=g.output(plain.shape), output_min=-1.0)
+    (got,) = en.Runtime.get().load_program(delegated_program(g)).load_method("forward")([arrays[0], bias])
+    np.testing.assert_allclose(got, np.maximum(plain + bias, -1), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("filter_is_constant", [False, True])
 @pytest.mark.parametrize("bias_is_constant", [False, True])
 def test_a_sum_behind_a_product_with_computed_weights(filter_is_constant: bool, bias_is_constant: bool) -> None:

@@ -65,8 +65,8 @@ void check_bias(const Node& node, const std::vector<Value>& values, int64_t chan
   if (node.inputs[2] == kNone) return;
   const Value& bias = values[node.inputs[2]];
   require_dims(bias, {channels}, "bias_id");
-  const bool may_vary = node.type == NodeType::kFullyConnected && is_float_kind(values[node.inputs[0]].type) &&
-                        is_float_kind(values[node.inputs[1]].type) && is_float_kind(bias.type);
+  const bool may_vary = is_float_kind(values[node.inputs[0]].type) && is_float_kind(values[node.inputs[1]].type) &&
+                        is_float_kind(bias.type);
   if (!may_vary) require_constant(bias, "bias_id");
 }
 

@@ -1,6 +1,7 @@
 #include "delegates/xnnpack/translate.h"
 
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "delegates/xnnpack/attention.h"
@@ -292,6 +293,28 @@ bool honours_output_range(NodeType type) {
   }
 }
 
+bool is_convolution(NodeType type) {
+  return type == NodeType::kConv2d || type == NodeType::kDepthwiseConv2d || type == NodeType::kConvTranspose2d;
+}
+
+// A bias that is computed is added behind the convolution, whose own is packed with its filter.
+void add_computed_bias(const Node& from, graph::Node& convolution, graph::Graph& to) {
+  const graph::Value& result = to.values[from.outputs[0]];
+  graph::Value sum;
+  sum.dtype = result.dtype;
+  sum.shape = result.shape;
+  graph::Node addition;
+  addition.op = Op::kBinary;
+  addition.attributes = graph::BinaryAttributes{Binary::kAdd};
+  addition.origin = convolution.origin;
+  addition.post = std::exchange(convolution.post, {});
+  addition.outputs = convolution.outputs;
+  convolution.outputs = {to.add_value(std::move(sum))};
+  addition.inputs = {convolution.outputs[0], std::exchange(convolution.inputs[2], graph::kNoValue)};
+  to.nodes.push_back(std::move(convolution));
+  to.nodes.push_back(std::move(addition));
+}
+
 }  // namespace
 
 graph::Graph translate(const Payload& payload) {
@@ -321,7 +344,11 @@ graph::Graph translate(const Payload& payload) {
       node.post.min = from.output_min;
       node.post.max = from.output_max;
     }
-    to.nodes.push_back(std::move(node));
+    if (is_convolution(from.type) && from.inputs[2] != kNone && !payload.values[from.inputs[2]].is_constant) {
+      add_computed_bias(from, node, to);
+    } else {
+      to.nodes.push_back(std::move(node));
+    }
   }
   return to;
 }
