@@ -64,10 +64,17 @@ namespace enr::ops {
 [[gnu::cold]] void register_fractional_pooling(OperatorTable& table);
 [[gnu::cold]] void register_distributions(OperatorTable& table);
 [[gnu::cold]] void register_histogram(OperatorTable& table);
+[[gnu::cold]] void register_segments(OperatorTable& table);
+[[gnu::cold]] void register_ctc_loss(OperatorTable& table);
+[[gnu::cold]] void register_packed_sequence(OperatorTable& table);
+[[gnu::cold]] void register_fake_quantize(OperatorTable& table);
 [[gnu::cold]] void register_lu(OperatorTable& table);
 [[gnu::cold]] void register_triangular(OperatorTable& table);
 [[gnu::cold]] void register_orthogonal(OperatorTable& table);
 [[gnu::cold]] void register_spectrum(OperatorTable& table);
+[[gnu::cold]] void register_eigen(OperatorTable& table);
+[[gnu::cold]] void register_ldl(OperatorTable& table);
+[[gnu::cold]] void register_least_squares(OperatorTable& table);
 [[gnu::cold]] void register_bessel(OperatorTable& table);
 [[gnu::cold]] void register_gamma(OperatorTable& table);
 [[gnu::cold]] void register_polynomials(OperatorTable& table);

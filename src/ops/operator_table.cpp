@@ -64,10 +64,17 @@ const OperatorTable& operator_table() {
     ops::register_fractional_pooling(built);
     ops::register_distributions(built);
     ops::register_histogram(built);
+    ops::register_segments(built);
+    ops::register_ctc_loss(built);
+    ops::register_packed_sequence(built);
+    ops::register_fake_quantize(built);
     ops::register_lu(built);
     ops::register_triangular(built);
     ops::register_orthogonal(built);
     ops::register_spectrum(built);
+    ops::register_eigen(built);
+    ops::register_ldl(built);
+    ops::register_least_squares(built);
     ops::register_bessel(built);
     ops::register_gamma(built);
     ops::register_polynomials(built);

@@ -1,8 +1,9 @@
-// Enlarging and shrinking by interpolation along each spatial dim: one and three dims, bicubic, nearest-exact.
+// Enlarging and shrinking by interpolation along each spatial dim: one and three dims, bicubic, Lanczos, nearest-exact.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <optional>
 #include <vector>
 
@@ -224,7 +225,7 @@ void upsample_nearest_exact3d_out(OpContext& context, const Tensor& self, Sizes 
   nearest_exact<3>(context, self, output_size, {scales_d, scales_h, scales_w}, out);
 }
 
-// --- bicubic: weighted sums of neighbours, along the width first ---
+// --- bicubic, Lanczos: weighted sums of neighbours, along the width first ---
 
 // What each output position reads: `count` weights from input position first[i]; positions are clamped to the line.
 struct Taps {
@@ -252,9 +253,15 @@ Taps cubic_taps(const Axis& axis, bool align_corners) {
   return taps;
 }
 
-// Where the image shrinks, the kernel widens with it; weights add up to one.
+double antialiased_cubic(double x) noexcept { return cubic(x, -0.5); }
+
+double sinc(double x) noexcept { return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x); }
+double lanczos(double x) noexcept { return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0; }
+
+// Where the image shrinks, the kernel, which reaches `radius` far, widens with it; weights add up to one.
+template <double (*kernel)(double), int radius>
 Taps antialiased_taps(const Axis& axis, bool align_corners) {
-  const double step = axis.step(align_corners), spread = std::max(step, 1.0), support = 2 * spread;
+  const double step = axis.step(align_corners), spread = std::max(step, 1.0), support = radius * spread;
   Taps taps;
   taps.count = static_cast<size_t>(std::ceil(support)) * 2 + 1;
   for (int64_t i = 0; i < axis.output; ++i) {
@@ -264,7 +271,7 @@ Taps antialiased_taps(const Axis& axis, bool align_corners) {
     std::vector<double> weights(taps.count, 0.0);
     double total = 0;
     for (int64_t p = begin; p < end && p - begin < static_cast<int64_t>(taps.count); ++p) {
-      total += weights[static_cast<size_t>(p - begin)] = cubic((static_cast<double>(p) - centre + 0.5) / spread, -0.5);
+      total += weights[static_cast<size_t>(p - begin)] = kernel((static_cast<double>(p) - centre + 0.5) / spread);
     }
     taps.first.push_back(begin);
     for (const double weight : weights) taps.weights.push_back(total == 0 ? weight : weight / total);
@@ -293,8 +300,8 @@ void weighted_sums(const Taps& taps, size_t outer, int64_t size, size_t inner, c
 }
 
 template <class T>
-void bicubic(OpContext& context, const Tensor& self, const Axes<2>& axes, const Taps& rows, const Taps& columns,
-             Tensor& out) {
+void filter_image(OpContext& context, const Tensor& self, const Axes<2>& axes, const Taps& rows, const Taps& columns,
+                  Tensor& out) {
   const auto planes = static_cast<size_t>(self.size(0) * self.size(1));
   const auto width = static_cast<size_t>(axes[1].output);
   T* middle = context.scratch_of<T>(planes * static_cast<size_t>(axes[0].input) * width);
@@ -320,8 +327,8 @@ kernels::Filter<double> byte_filter(const Taps& taps, int64_t size) {
   return filter;
 }
 
-void bicubic_bytes(OpContext& context, const Tensor& self, const Axes<2>& axes, const Taps& rows, const Taps& columns,
-                   Tensor& out) {
+void filter_bytes(OpContext& context, const Tensor& self, const Axes<2>& axes, const Taps& rows, const Taps& columns,
+                  Tensor& out) {
   kernels::ResizeShape shape;
   shape.channels = static_cast<size_t>(self.size(0) * self.size(1));
   shape.input_height = static_cast<size_t>(axes[0].input);
@@ -334,18 +341,17 @@ void bicubic_bytes(OpContext& context, const Tensor& self, const Axes<2>& axes, 
   result.commit();
 }
 
-template <bool kAntialias>
-void upsample_bicubic2d_out(OpContext& context, const Tensor& self, Sizes output_size, bool align_corners,
-                            OptionalScale scales_h, OptionalScale scales_w, Tensor& out) {
+template <Taps (*taps)(const Axis&, bool)>
+void upsample_taps2d_out(OpContext& context, const Tensor& self, Sizes output_size, bool align_corners,
+                         OptionalScale scales_h, OptionalScale scales_w, Tensor& out) {
   if (self.dtype != DType::kUInt8) require_floating(self.dtype, "self");
   require_same_dtype(out, self.dtype, "out");
   const Axes<2> axes = axes_of<2>(self, output_size, {scales_h, scales_w});
   context.resize(out, resized_shape(self, output_size));
   if (out.numel() == 0) return;
-  const auto taps = kAntialias ? &antialiased_taps : &cubic_taps;
-  const auto run = self.dtype == DType::kFloat64 ? &bicubic<double>
-                   : self.dtype == DType::kUInt8 ? &bicubic_bytes
-                                                 : &bicubic<float>;
+  const auto run = self.dtype == DType::kFloat64 ? &filter_image<double>
+                   : self.dtype == DType::kUInt8 ? &filter_bytes
+                                                 : &filter_image<float>;
   run(context, self, axes, taps(axes[0], align_corners), taps(axes[1], align_corners), out);
 }
 
@@ -359,8 +365,9 @@ void register_upsample(OperatorTable& table) {
   table.add<upsample_nearest_exact1d_out>("aten::_upsample_nearest_exact1d.out");
   table.add<upsample_nearest_exact2d_out>("aten::_upsample_nearest_exact2d.out");
   table.add<upsample_nearest_exact3d_out>("aten::_upsample_nearest_exact3d.out");
-  table.add<upsample_bicubic2d_out<false>>("aten::upsample_bicubic2d.out");
-  table.add<upsample_bicubic2d_out<true>>("aten::_upsample_bicubic2d_aa.out");
+  table.add<upsample_taps2d_out<cubic_taps>>("aten::upsample_bicubic2d.out");
+  table.add<upsample_taps2d_out<antialiased_taps<antialiased_cubic, 2>>>("aten::_upsample_bicubic2d_aa.out");
+  table.add<upsample_taps2d_out<antialiased_taps<lanczos, 3>>>("aten::_upsample_lanczos2d_aa.out");
 }
 
 }  // namespace enr::ops

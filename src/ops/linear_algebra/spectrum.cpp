@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "ops/families.h"
-#include "ops/linear_algebra/lu.h"
 #include "ops/linear_algebra/orthogonal.h"
+#include "ops/linear_algebra/spectrum.h"
 
 namespace enr::ops {
 
@@ -82,11 +82,25 @@ std::vector<size_t> sorted_positions(const std::vector<double>& values, Before b
   return order;
 }
 
+// The lower triangle (or the upper one) as the whole Hermitian matrix.
+template <class T>
+void mirror(T* m, size_t n, bool upper) {
+  for (size_t r = 0; r < n; ++r) {
+    m[r * n + r] = real_part(m[r * n + r]);
+    for (size_t c = 0; c < r; ++c) {
+      if (upper) {
+        m[r * n + c] = conjugate(m[c * n + r]);
+      } else {
+        m[c * n + r] = conjugate(m[r * n + c]);
+      }
+    }
+  }
+}
+
 void eigh_out(OpContext& context, const Tensor& a, std::string_view uplo, bool compute_v, Tensor& values,
               Tensor& vectors) {
   require_square(a, "A");
   if (uplo != "L" && uplo != "U" && uplo != "l" && uplo != "u") fail_execution("UPLO: expected L or U, got ", uplo);
-  const bool upper = uplo == "U" || uplo == "u";
   context.resize(values, a.sizes().first(a.rank - 1u), "eigenvalues");
   if (compute_v) {
     context.resize(vectors, a.sizes(), "eigenvectors");
@@ -94,33 +108,11 @@ void eigh_out(OpContext& context, const Tensor& a, std::string_view uplo, bool c
     context.resize(vectors, {0}, "eigenvectors");
   }
   in_matrix_type(a, "A", [&]<class T>(T) {
-    Matrices<T> matrices(context, a), found(a.sizes());
-    const size_t n = matrices.rows();
+    const HermitianSpectrum<T> found(Matrices<T>(context, a), uplo == "U" || uplo == "u");
     RowMajorOut written(context, values, DType::kFloat64);
-    matrices.each([&](size_t i) {
-      T* m = matrices[i];
-      for (size_t r = 0; r < n; ++r) {
-        m[r * n + r] = real_part(m[r * n + r]);
-        for (size_t c = 0; c < r; ++c) {
-          if (upper) {
-            m[r * n + c] = conjugate(m[c * n + r]);
-          } else {
-            m[c * n + r] = conjugate(m[r * n + c]);
-          }
-        }
-      }
-      std::vector<T> v(n * n);
-      diagonalise(m, n, v.data());
-      std::vector<double> diagonal(n);
-      for (size_t k = 0; k < n; ++k) diagonal[k] = real_part(m[k * n + k]);
-      const std::vector<size_t> order = sorted_positions(diagonal, std::less<double>());
-      for (size_t k = 0; k < n; ++k) {
-        written.as<double>()[i * n + k] = diagonal[order[k]];
-        for (size_t r = 0; r < n; ++r) found[i][r * n + k] = v[r * n + order[k]];
-      }
-    });
+    std::ranges::copy(found.values, written.as<double>());
     written.commit();
-    if (compute_v) found.write(context, vectors);
+    if (compute_v) found.vectors.write(context, vectors);
   });
 }
 
@@ -211,21 +203,16 @@ void svd_out(OpContext& context, const Tensor& a, bool full_matrices, bool compu
   context.resize(s_out, s_shape, "S");
   context.resize(vh_out, shape(full_matrices ? columns : rank, columns), "Vh");
   in_matrix_type(a, "A", [&]<class T>(T) {
-    const bool is_wide = rows < columns;
-    Matrices<T> matrices(context, a);
-    if (is_wide) matrices = matrices.adjoint();
-    const size_t m = matrices.rows(), n = matrices.columns();
-    const auto square = [&](size_t size) {
-      return Matrices<T>(Matrices<T>::with_matrix(batch_of(a), static_cast<int64_t>(size), static_cast<int64_t>(size)));
-    };
-    Matrices<T> u = square(m), v = square(n);
+    const SingularValues<T> found(Matrices<T>(context, a));
     RowMajorOut values(context, s_out, DType::kFloat64);
-    matrices.each([&](size_t i) { decompose(matrices[i], m, n, u[i], values.as<double>() + i * n, v[i]); });
+    std::ranges::copy(found.values, values.as<double>());
     values.commit();
     if (!compute_uv) return;
-    if (!full_matrices) u = first_columns(u, n);
-    (is_wide ? v : u).write(context, u_out);
-    (is_wide ? u : v).adjoint().write(context, vh_out);
+    const auto wanted = [&](const Matrices<T>& square) {
+      return full_matrices ? square : first_columns(square, static_cast<size_t>(rank));
+    };
+    wanted(found.u).write(context, u_out);
+    wanted(found.v).adjoint().write(context, vh_out);
   });
 }
 
@@ -279,7 +266,50 @@ void matrix_exp_out(OpContext& context, const Tensor& self, Tensor& out) {
   in_matrix_type(self, "self", run);
 }
 
+template <class T>
+Matrices<T> squares(Sizes batch, size_t size) {
+  return Matrices<T>(Matrices<T>::with_matrix(batch, static_cast<int64_t>(size), static_cast<int64_t>(size)));
+}
+
 }  // namespace
+
+template <class T>
+HermitianSpectrum<T>::HermitianSpectrum(Matrices<T> matrices, bool upper)
+    : vectors(matrices.sizes()), values(matrices.count() * matrices.rows()) {
+  const size_t n = matrices.rows();
+  matrices.each([&](size_t i) {
+    T* m = matrices[i];
+    mirror(m, n, upper);
+    std::vector<T> v(n * n);
+    diagonalise(m, n, v.data());
+    std::vector<double> diagonal(n);
+    for (size_t k = 0; k < n; ++k) diagonal[k] = real_part(m[k * n + k]);
+    const std::vector<size_t> order = sorted_positions(diagonal, std::less<double>());
+    for (size_t k = 0; k < n; ++k) {
+      values[i * n + k] = diagonal[order[k]];
+      for (size_t r = 0; r < n; ++r) vectors[i][r * n + k] = v[r * n + order[k]];
+    }
+  });
+}
+
+template <class T>
+SingularValues<T>::SingularValues(Matrices<T> matrices)
+    : u(squares<T>(matrices.batch(), matrices.rows())),
+      v(squares<T>(matrices.batch(), matrices.columns())),
+      rank(std::min(matrices.rows(), matrices.columns())),
+      values(matrices.count() * rank) {
+  const bool is_wide = matrices.rows() < matrices.columns();
+  if (is_wide) matrices = matrices.adjoint();
+  const size_t m = matrices.rows(), n = matrices.columns();
+  Matrices<T>& tall = is_wide ? v : u;
+  Matrices<T>& small = is_wide ? u : v;
+  matrices.each([&](size_t i) { decompose(matrices[i], m, n, tall[i], values.data() + i * n, small[i]); });
+}
+
+template struct HermitianSpectrum<double>;
+template struct HermitianSpectrum<Complex>;
+template struct SingularValues<double>;
+template struct SingularValues<Complex>;
 
 void register_spectrum(OperatorTable& table) {
   table.add<eigh_out>("aten::_linalg_eigh.eigenvalues");

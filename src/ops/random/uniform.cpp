@@ -98,6 +98,10 @@ void randint_like_out(OpContext& context, const Tensor& self, int64_t high, Igno
 void randint_like_low_out(OpContext& context, const Tensor& self, int64_t low, int64_t high, Ignored, Tensor& out) {
   randint_low_out(context, low, high, self.sizes(), out);
 }
+void randint_like_tensor_out(OpContext& context, const Tensor& self, const Tensor& high, Ignored, Tensor& out) {
+  if (high.numel() != 1) fail_execution("high: expected one element, got ", describe(high));
+  randint_low_out(context, 0, *row_major_as<int64_t>(context, high), self.sizes(), out);
+}
 
 void randperm_out(OpContext& context, int64_t n, Tensor& out) {
   if (n < 0) fail_execution("n: expected at least 0, got ", n);
@@ -128,6 +132,7 @@ void register_uniform(OperatorTable& table) {
   table.add<randint_low_generator_out>("aten::randint.low_generator_out");
   table.add<randint_like_out>("aten::randint_like.out");
   table.add<randint_like_low_out>("aten::randint_like.low_dtype_out");
+  table.add<randint_like_tensor_out>("aten::randint_like.Tensor_out");
   table.add<randperm_generator_out>("aten::randperm.generator_out");
 }
 

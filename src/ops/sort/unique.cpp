@@ -180,6 +180,11 @@ void unique_consecutive_out(OpContext& context, const Tensor& self, bool return_
   unique(context, self, dim, true, {out0, &out1, &out2, return_inverse, return_counts});
 }
 
+void unique_dim_consecutive_out(OpContext& context, const Tensor& self, int64_t dim, bool return_inverse,
+                                bool return_counts, Tensor& out0, Tensor& out1, Tensor& out2) {
+  unique(context, self, dim, true, {out0, &out1, &out2, return_inverse, return_counts});
+}
+
 }  // namespace
 
 void register_unique(OperatorTable& table) {
@@ -187,6 +192,7 @@ void register_unique(OperatorTable& table) {
   table.add<unique2_out>("aten::_unique2.out");
   table.add<unique_dim_out>("aten::unique_dim.out");
   table.add<unique_consecutive_out>("aten::unique_consecutive.out");
+  table.add<unique_dim_consecutive_out>("aten::unique_dim_consecutive.out");
 }
 
 }  // namespace enr::ops

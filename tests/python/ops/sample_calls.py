@@ -15,9 +15,9 @@ RANDOM = set(
         "rand.out randn.out rand.generator_out randn.generator_out rand_like.out randn_like.out randint.out "
         "randint.low_out randperm.out bernoulli.float_out normal.float_float_out normal.out uniform.out "
         "native_dropout.out randint.generator_out randint.low_generator_out randint_like.out "
-        "randint_like.low_dtype_out randperm.generator_out bernoulli.Tensor_out exponential.out poisson.out "
-        "multinomial.out normal.Tensor_Tensor_out normal.Tensor_float_out normal.float_Tensor_out empty.out "
-        "empty_like.out new_empty.out empty_permuted.out empty_strided.out "
+        "randint_like.low_dtype_out randint_like.Tensor_out randperm.generator_out bernoulli.Tensor_out "
+        "exponential.out poisson.out multinomial.out normal.Tensor_Tensor_out normal.Tensor_float_out "
+        "normal.float_Tensor_out empty.out empty_like.out new_empty.out empty_permuted.out empty_strided.out "
         "dim_order_ops::_empty_dim_order.out cauchy.out log_normal.out geometric.out random.out random.to_out "
         "random.from_out binomial.out _standard_gamma.out _sample_dirichlet.out"
     )

@@ -292,6 +292,8 @@ add("_unique.out", (X, True, True))
 add("_unique2.out", (X, True, True, True))
 add("unique_consecutive.out", (T(5, values=[1, 1, 0, 0, 1]), True, True, None))
 add("unique_dim.out", (T(3, 2, values=[1, 0, 0, 1, 1, 0]), 0, True, True, True))
+add("unique_dim_consecutive.out", (T(4, 2, values=[1, 0, 1, 0, 0, 1, 1, 0]), 0, True, True),
+    (T(1, 3, values=[1, 1, 0]), -1, False, False))  # fmt: skip
 add("isin.Tensor_Tensor_out", (X, V, False, False))
 add("isin.Tensor_Scalar_out", (X, 1, False, True))
 add("histc.out", (X, 4, -2, 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .sample_arguments import Array, L, T, add
+from .sample_arguments import CALLS, Array, F, L, T, add
 
 X, V = T(2, 3), T(3, seed=2)
 POSITIVE, UNIT, FRACTIONS = (T(2, 3, domain=domain) for domain in ("positive", "unit", "fraction"))
@@ -52,6 +52,7 @@ SINGULAR = T(2, 2, values=(1, 2, 2, 4))
 POSITIVE_DEFINITE = T(3, 3, values=(9, 1, 2, 1, 8, 1, 2, 1, 7))
 LOWER, B = T(3, 3, values=(2, 0, 0, 1, 4, 0, -2, 1, 3)), T(3, 2, values=(1, 2, -1, 4, 3, 0))
 TALL, BROAD = T(4, 2, values=(1, 2, 3, 4, -1, 1, 2, 0)), T(2, 3, values=(3, 4, 1, 2, -1, 0))
+INDEFINITE = T(4, 4, values=(0, 1, 2, 3, 1, 0, 4, -1, 2, 4, 1, 0, 3, -1, 0, 0))
 PIVOTS = Array((3,), "int32", (2, 3, 3))
 add("linalg_lu_factor_ex.out", (A, True, False), (BATCH, True, True), (TALL, True, False), (BROAD, True, False))
 add("linalg_lu.out", (A, True), (BATCH, True), (TALL, True), (BROAD, True))
@@ -79,6 +80,22 @@ add("ormqr.out", *[(TALL, T(2, values=(1.5, 0.5)), T(4, 3), True, transpose) for
 # Eigenvectors and singular vectors have free signs: test_linear_algebra.py puts the matrices together again.
 add("_linalg_eigh.eigenvalues", (POSITIVE_DEFINITE, "L", False), (A, "U", False), (BATCH, "L", False))
 add("_linalg_svd.U", *[(matrix, False, False, None) for matrix in (A, TALL, BROAD, BATCH, SINGULAR)])
+add("linalg_eig.out", (T(2, 2, values=(2, 0, 0, 2)),), (T(1, 1, values=(-3,)),), (T(2, 0, 0),))
+add("linalg_ldl_factor_ex.out", *[(matrix, hermitian, False) for matrix in (POSITIVE_DEFINITE, A, BATCH, INDEFINITE)
+    for hermitian in (False, True)], (T(2, 2, values=(0, 0, 0, 0)), False, False))  # fmt: skip
+add("linalg_ldl_solve.out", *[(A, pivots, B, hermitian) for pivots in (Array((3,), "int32", (1, 3, 3)),
+    Array((3,), "int32", (-3, -3, 3)), Array((3,), "int32", (1, -2, -2))) for hermitian in (False, True)],
+    (A, Array((3,), "int32", (1, 2, 3)), T(2, 3, 1), False))  # fmt: skip
+for driver in (None, "gels", "gelsy", "gelsd", "gelss"):
+    CALLS.setdefault("aten::linalg_lstsq.out", []).extend(
+        (*operands, None, driver) for operands in ((A, B), (TALL, T(4, 3)), (BROAD, T(2, 1)), (BATCH, T(2, 2, seed=1)),
+        (BATCH, T(1, 2, 2)), (T(1, 4, 2, values=TALL.values), T(2, 4, 1)))
+    )  # fmt: skip
+CALLS["aten::linalg_lstsq.out"] += [(SINGULAR, T(2, 2), 1e-3, "gelsd"), (SINGULAR, T(2, 2), None, "gelsy"),
+    (T(0, 2), T(0, 1), None, None), (T(2, 0), T(2, 1), None, "gelsd")]  # fmt: skip
+add("linalg_pinv.atol_rtol_tensor_out", *[(matrix, None, None, False) for matrix in (A, TALL, BROAD, BATCH, SINGULAR)],
+    (A, F(0.5), None, False), (A, None, F(0.6), False), (A, F([0.0, 4.0]), F([0.5, 0.0]), False),
+    (POSITIVE_DEFINITE, None, F(0.9), True), (INDEFINITE, None, None, True), (T(3, 0), None, None, False))  # fmt: skip
 # Of larger matrices eager gives numbers far off in float32 and in halves.
 add("linalg_matrix_exp.out", (T(2, 1, 1),))
 add("_trilinear.out", (T(2, 3), T(2, 3, seed=1), T(2, 3, seed=2), [], [], [], [1], 1),
@@ -108,7 +125,44 @@ add("histogram.bin_ct_out", (X, 4, [-2.0, 2.0], None, False), (X, 3, None, POSIT
 EDGES = T(4, values=(-2, -0.5, 1, 2.5))
 add("histogram.bins_tensor_out", (X, EDGES, None, False), (X, EDGES, POSITIVE, True))
 
+IMAGE = T(1, 2, 5, 6)
+add("_upsample_lanczos2d_aa.out", (IMAGE, [3, 4], False, None, None), (IMAGE, [7, 9], True, None, None),
+    (IMAGE, [2, 3], False, 0.5, 0.5))  # fmt: skip
+LENGTHS, OFFSETS = L([1, 0, 3]), L([0, 2, 2, 4])
+add(
+    "segment_reduce.out",
+    *[(T(4, 2), reduce, LENGTHS, None, None, 0, False, None) for reduce in ("max", "mean", "min", "sum", "prod")],
+    *[(T(4, 2), reduce, None, None, OFFSETS, 0, True, 2) for reduce in ("max", "mean", "min", "sum", "prod")],
+    (T(2, 4, 3), "sum", L([[1, 3], [2, 2]]), None, None, 1, False, None),
+    (SPECIAL, "max", L([5, 3]), None, None, 0, False, None),
+    (SPECIAL, "min", L([5, 3]), None, None, 0, False, None),
+    (SPECIAL, "mean", L([2, 3]), None, None, -1, True, 1.5),
+)
+add("_pack_padded_sequence.out", (T(3, 2, 2), L([3, 1]), False), (T(2, 3), L([2, 1]), True),
+    (T(3, 4, 2, 1), L([4, 2, 2]), True))  # fmt: skip
+LOG_PROBS = T(5, 2, 4, values=tuple(-((i * 7 + 3) % 13) / 4 - 0.25 for i in range(40)))
+LABELS = L([[1, 2], [3, 3]])
+# Of shorter sequences eager leaves a part of the second out as it was.
+add("_ctc_loss.out", (LOG_PROBS, LABELS, [5, 5], [2, 2], 0, False), (LOG_PROBS, LABELS, [5, 5], [2, 2], 1, True),
+    (LOG_PROBS, L([1, 2]), [5, 5], [1, 1], 0, False))  # fmt: skip
+add("_ctc_loss.Tensor_out", (LOG_PROBS, LABELS, L([5, 5]), L([2, 2]), 0, False))
+
+# Quantisation while training
+FINE = T(2, 4, values=(-1, -0.25, 0.0625, 0.15625, 0.25, 0.5, 1, 3))
+EXTREME = T(5, values=(-6e4, -0.25, 0.75, 3, 6e4))
+add("fake_quantize_per_tensor_affine_cachemask.out", (FINE, 0.125, 3, 0, 7), (FINE, 0.1, -2, -8, 7),
+    (EXTREME, 0.3, 0, -128, 127), (SPECIAL, 0.25, 1, 0, 5))  # fmt: skip
+add("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.out",
+    *[(FINE, F([0.125]), F([3.0]), L([on]), 0, 7) for on in (0, 1)])  # fmt: skip
+add("fake_quantize_per_channel_affine_cachemask.out",
+    (FINE, F([0.125, 0.3]), Array((2,), "int32", (3, 0)), 0, 0, 7), (FINE, F([0.125, 0.3]), F([1.5, 2.25]), 0, -4, 7),
+    (FINE, F([0.125, 0.3, 1.0, 2.0]), Array((4,), "int32", (3, 0, 1, 2)), 1, 0, 15))  # fmt: skip
+add("_fake_quantize_learnable_per_tensor_affine.out", (FINE, F([0.125]), F([2.75]), 0, 7, 1.0))
+add("_fake_quantize_learnable_per_channel_affine.out",
+    (FINE, F([0.125, 0.3]), F([2.75, 9.0]), 0, 0, 7, 1.0))  # fmt: skip
+
 # Chance
+add("randint_like.Tensor_out", (X, L(5), None))
 add("cauchy.out log_normal.out", (X, 0.5, 2.0, None))
 add("geometric.out", (X, 0.3, None))
 add("random.out", (X, None))

@@ -27,7 +27,8 @@ ODD_WITHOUT_ELEMENTS = qualified(
     "_batch_norm_no_update.out _native_batch_norm_legit.out _native_batch_norm_legit_no_training.out "
     "native_batch_norm.out _fused_rms_norm.out _reshape_alias_copy.out _scaled_dot_product_attention_math.out "
     "_scaled_dot_product_flash_attention_for_cpu.out scaled_dot_product_attention.out log_sigmoid_forward.output "
-    "native_dropout.out pixel_unshuffle.out unbind_copy.int_out cholesky.out _cholesky_solve_helper.out"
+    "native_dropout.out pixel_unshuffle.out unbind_copy.int_out cholesky.out _cholesky_solve_helper.out "
+    "linalg_lstsq.out"
 )
 
 # What rounding otherwise may cost, in units in the last place; which rounds more often.
