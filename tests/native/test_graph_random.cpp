@@ -56,7 +56,7 @@ class RandomGraph {
     static constexpr Unary kUnary[] = {Unary::kNeg, Unary::kAbs, Unary::kSigmoid, Unary::kTanh, Unary::kHardSwish};
     const ValueId x = any();
     const Shape s = shape(x);
-    switch (pick(15)) {
+    switch (pick(17)) {
       case 0:
         return add(builder_.unary(kUnary[pick(5)], x));
       case 1:
@@ -85,6 +85,10 @@ class RandomGraph {
         return add(builder_.node(Op::kSoftmax, {x}));
       case 13:
         return add(builder_.node(Op::kCopy, {x}));
+      case 14:
+        return add_product(x, pick(2) == 0 ? s.back() : 2 + pick(6));
+      case 15:
+        return add(builder_.binary(Binary::kAdd, x, builder_.unary(kUnary[pick(5)], like(x))));
       default:
         if (s.rank() == 4) return add(builder_.node(Op::kMaxPool, {x}, window()));
         return add(builder_.concat({x, like(x)}, static_cast<uint32_t>(pick(static_cast<int64_t>(s.rank())))));
@@ -95,6 +99,16 @@ class RandomGraph {
     WindowAttributes w;
     w.kernel_height = w.kernel_width = 1;
     return w;
+  }
+
+  // Weights, bias or both are computed.
+  void add_product(ValueId x, int64_t channels) {
+    ValueId filter = builder_.constant(Shape{channels, shape(x).back()});
+    ValueId bias = pick(3) == 0 ? kNoValue : builder_.constant(Shape{channels});
+    const int64_t computed = pick(3);
+    if (computed != 0) filter = builder_.unary(Unary::kNeg, filter);
+    if (computed != 1 && bias != kNoValue) bias = builder_.unary(Unary::kAbs, bias);
+    add(builder_.node(Op::kFullyConnected, {x, filter, bias}, MatmulAttributes{}));
   }
 
   void add_slice(ValueId x) {
