@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -185,22 +187,88 @@ void adaptive_avg_pool3d_out(OpContext& context, const Tensor& self, Sizes outpu
   average(context, volume, adaptive_spans(context, self, volume, output_size, out), self, Divisor::kPadded, 1, out);
 }
 
-// The first largest element, or the last NaN.
+// Without branches: which of two elements is larger is hard to predict.
+template <class T>
+T choose(bool first, T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  const Bits mask = Bits{0} - static_cast<Bits>(first);
+  return std::bit_cast<T>(static_cast<Bits>((std::bit_cast<Bits>(a) & mask) | (std::bit_cast<Bits>(b) & ~mask)));
+}
+
+// A largest element and where it lies in its plane. Of equal ones the first is kept, of NaNs the last.
+template <class T>
+struct Largest {
+  T* values;
+  int64_t* places;
+
+  void put(size_t at, T value, int64_t place) const {
+    values[at] = value;
+    places[at] = place;
+  }
+  void meet(size_t at, T value, int64_t place) const {
+    const bool wins = static_cast<int>(value > values[at]) | static_cast<int>(value != value);
+    put(at, choose(wins, value, values[at]), choose(wins, place, places[at]));
+  }
+};
+
+// Of each row's windows.
+template <class T>
+void row_maxima(const Volume& volume, const std::vector<Span>& spans, const T* from, const Largest<T>& rows) {
+  const auto [depth, height, width] = volume.size;
+  size_t at = 0;
+  for (int64_t start = 0; start < depth * height * width; start += width) {
+    for (const Span& x : spans) {
+      rows.put(at, from[start + x.begin], start + x.begin);
+      for (int64_t k = x.begin + x.step; k < x.end; k += x.step) rows.meet(at, from[start + k], start + k);
+      ++at;
+    }
+  }
+}
+
+// Then of the rows in a window, all along them.
+template <class T>
+void plane_maxima(const Volume& volume, const Spans& spans, const T* from, const Largest<T>& rows,
+                  const Largest<T>& out) {
+  row_maxima(volume, spans[2], from, rows);
+  const size_t width = spans[2].size();
+  size_t start = 0;
+  for (const Span& z : spans[0]) {
+    for (const Span& y : spans[1]) {
+      for (int64_t i = z.begin; i < z.end; i += z.step) {
+        for (int64_t j = y.begin; j < y.end; j += y.step) {
+          const size_t row = static_cast<size_t>(i * volume.size[1] + j) * width;
+          const bool is_first = i == z.begin && j == y.begin;
+          for (size_t x = 0; x < width; ++x) {
+            const T value = rows.values[row + x];
+            const int64_t place = rows.places[row + x];
+            is_first ? out.put(start + x, value, place) : out.meet(start + x, value, place);
+          }
+        }
+      }
+      start += width;
+    }
+  }
+}
+
 template <class T>
 void maximum(OpContext& context, const Volume& volume, const Spans& spans, const Tensor& self, Tensor& out,
              Tensor& indices) {
   RowMajorOut result(context, out, dtype_of<T>), index(context, indices);
+  const T* in = row_major_as<T>(context, self);
   T* to = result.template as<T>();
-  auto* to_index = index.as<int64_t>();
-  for_each_window(volume, spans, row_major_as<T>(context, self),
-                  [&](size_t position, const T* from, const Span& z, const Span& y, const Span& x) {
-                    int64_t best = -1;
-                    for_each_position(volume, z, y, x, [&](int64_t offset) {
-                      const T value = from[offset];
-                      if (best < 0 || value > from[best] || value != value) best = offset;
-                    });
-                    to[position] = from[best];
-                    to_index[position] = best;
+  auto* places = index.as<int64_t>();
+  const auto [depth, height, width] = volume.size;
+  const size_t outputs = spans[0].size() * spans[1].size() * spans[2].size();
+  const size_t rows = static_cast<size_t>(depth * height) * spans[2].size();
+  parallel_ranges(static_cast<size_t>(volume.planes), std::max<size_t>(1, 4096 / std::max<size_t>(1, outputs)),
+                  [&, size = depth * height * width](size_t begin, size_t end) {
+                    std::vector<T> row_values(rows);
+                    std::vector<int64_t> row_places(rows);
+                    for (size_t plane = begin; plane < end; ++plane) {
+                      plane_maxima(volume, spans, in + static_cast<int64_t>(plane) * size,
+                                   Largest<T>{row_values.data(), row_places.data()},
+                                   Largest<T>{to + plane * outputs, places + plane * outputs});
+                    }
                   });
   result.commit();
   index.commit();
