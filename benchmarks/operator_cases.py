@@ -110,7 +110,7 @@ def elementwise():
     bytes_, other = (RNG.integers(-100, 100, (512, 2048)).astype(np.int8) for _ in range(2))
     rows += [
         ("abs int8", "aten::abs.out", (bytes_,), lambda: np.abs(bytes_)),
-        ("remainder int8", "aten::remainder.Tensor_out", (bytes_, other), lambda: np.remainder(bytes_, other)),
+        ("remainder int8", "aten::remainder.Tensor_out", (bytes_, other | 1), lambda: np.remainder(bytes_, other | 1)),
         ("abs float16", "aten::abs.out", (h,), lambda: np.abs(h)),
     ]
     near, nearby = x[:32].copy(), y[:32].copy()  # what stays in cache
