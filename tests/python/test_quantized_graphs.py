@@ -247,3 +247,18 @@ def test_products_of_integers_that_stay_float() -> None:
     g.node("FullyConnected", input=quantised_input(g, x.shape), filter=filters, output=g.output((4, 3)))
     expected = real(quanta(x, **FROM), **FROM) @ (weight * np.float32(0.01)).T
     np.testing.assert_allclose(run(g, x)[0], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_squares_are_rounded_as_functions_of_a_byte() -> None:
+    """5 * 5 * 0.02 is half a quantum: XNNPACK adds the zero point before it rounds to even."""
+    scale = {"scale": 0.02, "zero_point": 1}
+    x = (np.arange(-12, 13) * np.float32(0.02)).astype(np.float32)
+    g = PayloadBuilder()
+    given, squared, result = g.value(x.shape, "qint8", **scale), g.value(x.shape, "qint8", **scale), g.output(x.shape)
+    g.node("Convert", input=g.input(x.shape), output=given)
+    g.node("Multiply", input1=given, input2=given, output=squared)
+    g.node("Convert", input=squared, output=result)
+    step = np.float32(0.02)
+    numbers = np.arange(-12, 13).astype(np.float32) * step
+    expected = np.rint(numbers * numbers * np.float32(1 / step) + np.float32(1)) - 1
+    np.testing.assert_array_equal(np.rint(run(g, x)[0] / step), expected)

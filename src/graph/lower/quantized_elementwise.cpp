@@ -126,9 +126,20 @@ void make_table(const UnaryAttributes& unary, const Value& in, const Value& out,
   }
 }
 
+// A product of a value and itself, which XNNPACK rounds as a function of one byte.
+Node as_square(Node node) {
+  node.op = Op::kUnary;
+  node.attributes = UnaryAttributes{kernels::Unary::kSquare, {}};
+  node.inputs.resize(1);
+  return node;
+}
+
 }  // namespace
 
 void lower_quantized_binary(Lowering& lowering, const Node& node) {
+  if (node.as<BinaryAttributes>().op == Binary::kMul && node.inputs[0] == node.inputs[1]) {
+    return lower_quantized_unary(lowering, as_square(node));
+  }
   const ValueId a = node.inputs[0], b = node.inputs[1], out = node.outputs[0];
   const Value &x = lowering.value(a), &y = lowering.value(b), &z = lowering.value(out);
   if (!is_per_tensor(x) || !is_per_tensor(y) || !is_per_tensor(z) || x.dtype != y.dtype || x.dtype != z.dtype) {
