@@ -2,7 +2,8 @@
 
 // Packed constants, made once and shared by everything that was loaded from one program.
 
-#include <cstdint>
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +17,14 @@ namespace enr {
 
 class WeightCache {
  public:
+  // `total`, where there is one, counts this cache's bytes too, and must outlive it.
+  explicit WeightCache(WeightCache* total = nullptr) noexcept : total_(total) {}
+  WeightCache(const WeightCache&) = delete;
+  WeightCache& operator=(const WeightCache&) = delete;
+  ~WeightCache() {
+    if (total_ != nullptr) total_->size_bytes_ -= size_bytes_;
+  }
+
   // The packed form of the constant at `source`. `packing` names the layout and everything it depends on (sizes,
   // kernel, dtype): two calls with the same source and packing get the same buffer, and `pack` runs for the first only.
   // Thread-safe. What `pack` throws is passed on and nothing is kept.
@@ -26,19 +35,18 @@ class WeightCache {
     if (entry == nullptr) {
       entry = std::make_shared<const AlignedBuffer>(pack());
       size_bytes_ += entry->size_bytes();
+      if (total_ != nullptr) total_->size_bytes_ += entry->size_bytes();
     }
     return entry;
   }
 
-  size_t size_bytes() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return size_bytes_;
-  }
+  size_t size_bytes() const noexcept { return size_bytes_; }
 
  private:
-  mutable std::mutex mutex_;
+  WeightCache* total_;
+  std::mutex mutex_;
   std::map<std::pair<const void*, std::string>, std::shared_ptr<const AlignedBuffer>> entries_;
-  size_t size_bytes_ = 0;
+  std::atomic<size_t> size_bytes_ = 0;
 };
 
 }  // namespace enr

@@ -19,7 +19,7 @@ namespace enr::graph {
 
 // What plans of one graph share: packed weights and the choices that decide how they are packed.
 struct PlanContext {
-  explicit PlanContext(WeightCache& program_weights) : weights(program_weights) {}
+  explicit PlanContext(WeightCache& program_weights) : weights(program_weights), own_weights(&program_weights) {}
 
   WeightCache& weights;     // of the program's constants
   WeightCache own_weights;  // of constants that passes made: their addresses mean nothing to others

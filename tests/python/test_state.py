@@ -174,6 +174,20 @@ def test_weights_are_stored_once_across_methods(make):
     assert packed == packed[:1] * 3
 
 
+def test_weights_laid_out_anew_are_reported(load):
+    """A region packs a copy of filters with the channels last."""
+    p = ProgramBuilder()
+    filters = np.random.default_rng(6).uniform(-1, 1, (32, 16, 3, 3)).astype(np.float32)
+    y = p.tensor(np.float32, (1, 32, 10, 10))
+    args = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    x = p.input(np.float32, (1, 16, 10, 10))
+    p.call("aten::convolution.out", x, p.constant(filters), None, *args, out=y)
+    p.output(p.call("aten::relu.out", y, out=p.tensor(np.float32, (1, 32, 10, 10))))
+    method = load(p)
+    method([np.ones((1, 16, 10, 10), np.float32)])
+    assert method.memory["packed"] >= filters.nbytes
+
+
 def test_states_written_as_items_of_a_list_are_restored(load):
     p = ProgramBuilder()
     x = p.input(np.float32, (2,))
