@@ -59,6 +59,24 @@ const ReduceKernel<double, double>* extremes_of(double) { return reduce_table().
 
 uint8_t is_true(uint8_t value) noexcept { return value != 0; }
 
+// Looks no further than the answer needs: a truth value for any, a zero for all.
+template <bool kAny>
+uint8_t truth_row(const uint8_t* x, size_t n, const uint8_t*, uint8_t acc) noexcept {
+  constexpr size_t kStretch = 8192;
+  const auto row = reduce_table().extreme_u8[kAny ? kLargest : kSmallest].row;
+  for (size_t i = 0; i < n && (acc == 0) == kAny; i += kStretch) {
+    acc = row(x + i, n - i < kStretch ? n - i : kStretch, nullptr, acc);
+  }
+  return acc;
+}
+
+template <bool kAny>
+void run_truth(const Job& job) noexcept {
+  ReduceKernel<uint8_t, uint8_t> kernel = reduce_table().extreme_u8[kAny ? kLargest : kSmallest];
+  kernel.row = &truth_row<kAny>;
+  run_single(job, job.walk_truth(DType::kBool), kernel, is_true);
+}
+
 // Everything whose steps compute in a floating type T.
 template <class T>
 void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcept {
@@ -186,9 +204,9 @@ void reduce(Reduce op, const ReduceParams& params, std::span<const int64_t> size
     case Reduce::kMax:
       return run_extreme(op, params, job);
     case Reduce::kAny:
-      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kLargest], is_true);
+      return run_truth<true>(job);
     case Reduce::kAll:
-      return run_single(job, job.walk_truth(DType::kBool), table.extreme_u8[kSmallest], is_true);
+      return run_truth<false>(job);
     case Reduce::kCountNonZero:
       return run_single(job, job.walk_truth(DType::kInt64), table.sum_i64, keep<int64_t>);
     case Reduce::kSum:
