@@ -332,6 +332,22 @@ def test_dynamic_products_with_4_bit_weights_at_every_group_size(group_size: int
     assert np.all(np.abs(got - rows.astype(np.float64) @ real.T) <= bound)
 
 
+@pytest.mark.parametrize("datatype", ["fp16", "bf16"])
+def test_scales_of_channels_kept_as_halves(datatype: str) -> None:
+    random = np.random.default_rng(8)
+    values = random.integers(-127, 128, (5, 24)).astype(np.int8)
+    scales = random.uniform(0.001, 0.01, 5).astype(DTYPES[datatype])
+    g = PayloadBuilder()
+    x, quantised = g.input((3, 24), datatype), g.value((3, 24), "qdint8", num_nonbatch_dims=1)
+    weight = g.constant(values, "qcint8", scales=scales, scales_as_buffer=True)
+    g.node("Convert", input=x, output=quantised)
+    g.node("FullyConnected", input=quantised, filter=weight, output=g.output((3, 5), datatype))
+    rows = random.uniform(-1, 1, (3, 24)).astype(DTYPES[datatype])
+    (got,) = en.Runtime.get().load_program(delegated_program(g)).load_method("forward")([rows])
+    exact = rows.astype(np.float64) @ (values * scales.astype(np.float64)[:, None]).T
+    np.testing.assert_allclose(got.astype(np.float64), exact, atol=0.06)
+
+
 def test_tensors_of_another_dtype_than_the_payloads_are_refused() -> None:
     g = PayloadBuilder()
     g.node("Clamp", input=g.input((2, 3)), output=g.output((2, 3)), output_min=0.0)

@@ -30,6 +30,9 @@ class Constants {
   // At least `size_bytes` bytes of a constant, aligned and cut to that.
   Bytes get(uint32_t index, uint64_t size_bytes, const char* field);
 
+  // 0 for one that is not there.
+  uint64_t size_bytes(uint32_t index) const noexcept { return index < items_.size() ? items_[index].size() : 0; }
+
   // Bounds the work that many users of one large constant can cause.
   void charge(uint64_t size_bytes, const char* field);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/half.h"
 
 namespace enr::delegates::xnnpack {
 
@@ -113,9 +114,15 @@ void decode_per_tensor(const Table& params, Value& value) {
   }
 }
 
-// `count` scales from a constant of their own, or those in the table.
+float stored_scale(Bytes bytes, size_t i, DataType type) {
+  if (type == DataType::kFloat32) return load_unaligned<float>(bytes, 4 * i);
+  const auto bits = load_unaligned<uint16_t>(bytes, 2 * i);
+  return type == DataType::kFloat16 ? half_value(bits) : bfloat16_value(bits);
+}
+
+// `count` scales of that type from a constant of their own, or those in the table.
 void decode_scales(const Table& params, uint64_t count, uint32_t buffer_index, uint32_t stored, Constants& constants,
-                   bool is_bfloat16, Value& value) {
+                   DataType type, Value& value) {
   const Vector<float> inline_scales = params.vector<float>({0, "scale"});
   const uint64_t given = buffer_index != 0 ? stored : inline_scales.size();
   const char* field = buffer_index != 0 ? "num_scales" : "scale";
@@ -128,29 +135,31 @@ void decode_scales(const Table& params, uint64_t count, uint32_t buffer_index, u
     for (size_t i = 0; i < count; ++i) {
       float scale = inline_scales[i];
       // Blockwise scales are bfloat16: older files round theirs by adding half a step and cutting the lower half off.
-      if (is_bfloat16) scale = std::bit_cast<float>(std::bit_cast<uint32_t>(scale * 1.00389105f) & 0xFFFF0000u);
+      if (type == DataType::kBFloat16)
+        scale = std::bit_cast<float>(std::bit_cast<uint32_t>(scale * 1.00389105f) & 0xFFFF0000u);
       value.scales.push_back(scale);
     }
   } else {
-    const size_t item_size = is_bfloat16 ? 2 : 4;
+    const size_t item_size = type == DataType::kFloat32 ? 4 : 2;
     const Bytes bytes = constants.get(buffer_index, count * item_size, "scale_buffer_idx");
-    for (size_t i = 0; i < count; ++i) {
-      value.scales.push_back(is_bfloat16 ? std::bit_cast<float>(uint32_t{load_unaligned<uint16_t>(bytes, 2 * i)} << 16)
-                                         : load_unaligned<float>(bytes, 4 * i));
-    }
+    for (size_t i = 0; i < count; ++i) value.scales.push_back(stored_scale(bytes, i, type));
   }
   for (size_t i = 0; i < count; ++i) check_scale(value.scales[i], i, "scale");
 }
 
-void decode_per_channel(const Table& params, Constants& constants, Value& value) {
+// Models of halves keep the scales of channels as halves, which only the size of the constant tells. `half`: which
+// kind.
+void decode_per_channel(const Table& params, Constants& constants, DataType half, Value& value) {
   const auto channel_dim = params.scalar<int32_t>({1, "channel_dim"});
   if (channel_dim < 0 || static_cast<size_t>(channel_dim) >= value.dims.size()) {
     fail_load("channel_dim: is ", channel_dim, ", the value has ", value.dims.size(), " dims");
   }
   value.channel_dim = static_cast<uint32_t>(channel_dim);
-  decode_scales(params, static_cast<uint64_t>(value.dims[value.channel_dim]),
-                params.scalar<uint32_t>({2, "scale_buffer_idx"}), params.scalar<uint32_t>({3, "num_scales"}), constants,
-                false, value);
+  const auto count = static_cast<uint64_t>(value.dims[value.channel_dim]);
+  const auto buffer_index = params.scalar<uint32_t>({2, "scale_buffer_idx"});
+  const bool are_halves = buffer_index != 0 && constants.size_bytes(buffer_index) == 2 * count;
+  decode_scales(params, count, buffer_index, params.scalar<uint32_t>({3, "num_scales"}), constants,
+                are_halves ? half : DataType::kFloat32, value);
 }
 
 void decode_per_block(const Table& params, Constants& constants, Value& value) {
@@ -164,7 +173,7 @@ void decode_per_block(const Table& params, Constants& constants, Value& value) {
   value.group_size = static_cast<uint32_t>(group_size);
   const auto count = static_cast<uint64_t>(value.dims[0]) * static_cast<uint64_t>(value.dims[1] / group_size);
   decode_scales(params, count, params.scalar<uint32_t>({4, "scale_buffer_idx"}),
-                params.scalar<uint32_t>({5, "num_scales"}), constants, true, value);
+                params.scalar<uint32_t>({5, "num_scales"}), constants, DataType::kBFloat16, value);
 }
 
 void decode_per_token(const Table& params, Value& value) {
@@ -199,7 +208,8 @@ void decode_externals(const Table& tensor, Value& value) {
   }
 }
 
-Value decode_value(const Table& tensor, uint8_t params_code, const std::optional<Table>& params, Constants& constants) {
+Value decode_value(const Table& tensor, uint8_t params_code, const std::optional<Table>& params, Constants& constants,
+                   DataType half) {
   Value value;
   value.type = decode_data_type(tensor.scalar<int16_t>({0, "datatype"}));
   value.dims = decode_dims(tensor);
@@ -221,7 +231,7 @@ Value decode_value(const Table& tensor, uint8_t params_code, const std::optional
   if (expected != kNoParams) {
     in_field("quant_params", [&] {
       if (expected == kPerTensor) decode_per_tensor(*params, value);
-      if (expected == kPerChannel) decode_per_channel(*params, constants, value);
+      if (expected == kPerChannel) decode_per_channel(*params, constants, half, value);
       if (expected == kPerToken) decode_per_token(*params, value);
       if (expected == kPerBlock) decode_per_block(*params, constants, value);
     });
@@ -229,7 +239,7 @@ Value decode_value(const Table& tensor, uint8_t params_code, const std::optional
   return value;
 }
 
-void decode_entry(const Table& entry, Constants& constants, DecodedValues& decoded) {
+void decode_entry(const Table& entry, Constants& constants, DataType half, DecodedValues& decoded) {
   const auto type = entry.scalar<uint8_t>({0, "xvalue_union_type"});
   if (type != 1 && type != 2)
     fail_load("xvalue_union_type: is ", +type, ", expected 1 (tensor) or 2 (quantised tensor)");
@@ -239,7 +249,7 @@ void decode_entry(const Table& entry, Constants& constants, DecodedValues& decod
     const uint8_t params_code = type == 1 ? uint8_t{kNoParams} : outer.scalar<uint8_t>({1, "quant_params_type"});
     const auto params = type == 1 ? std::optional<Table>() : outer.table({2, "quant_params"});
     const auto index = static_cast<uint32_t>(decoded.values.size());
-    decoded.values.push_back(decode_value(tensor, params_code, params, constants));
+    decoded.values.push_back(decode_value(tensor, params_code, params, constants, half));
     const auto id = tensor.scalar<uint32_t>({6, "id_out"});
     if (id == kNone) fail_load("id_out: is ", id, ", which stands for no value");
     if (!decoded.index_of_id.emplace(id, index).second) fail_load("id_out: is ", id, ", as another value's");
@@ -255,11 +265,25 @@ void decode_entry(const Table& entry, Constants& constants, DecodedValues& decod
   });
 }
 
+DataType find_half_kind(const Table& graph) {
+  DataType half = DataType::kFloat16;
+  for_each_table(graph, {2, "xvalues"}, [&](const Table& entry, size_t) {
+    const bool is_plain = entry.scalar<uint8_t>({0, "xvalue_union_type"}) == 1;
+    const auto tensor = is_plain ? entry.table({1, "xvalue_union"}) : std::nullopt;
+    if (!tensor) return;
+    const auto code = tensor->scalar<int16_t>({0, "datatype"});
+    if (code == static_cast<int16_t>(DataType::kBFloat16)) half = DataType::kBFloat16;
+  });
+  return half;
+}
+
 }  // namespace
 
 DecodedValues decode_values(const Table& graph, Constants& constants) {
   DecodedValues decoded;
-  for_each_table(graph, {2, "xvalues"}, [&](const Table& entry, size_t) { decode_entry(entry, constants, decoded); });
+  const DataType half = find_half_kind(graph);
+  for_each_table(graph, {2, "xvalues"},
+                 [&](const Table& entry, size_t) { decode_entry(entry, constants, half, decoded); });
   return decoded;
 }
 

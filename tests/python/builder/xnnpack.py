@@ -302,7 +302,9 @@ def _quantisation(value: PayloadValue, store: _Constants) -> tuple[int, Table | 
             stored = {4: Scalar("u32", store.add(halves.tobytes())), 5: Scalar("u32", scales.size)}
         return 4, Table(fields | stored)
     if not in_table:
-        stored = {2: Scalar("u32", store.add(scales.tobytes())), 3: Scalar("u32", scales.size)}
+        given = np.asarray(value.scales).ravel()  # as models of halves have them
+        data = given if given.dtype.itemsize == 2 else scales
+        stored = {2: Scalar("u32", store.add(data.tobytes())), 3: Scalar("u32", scales.size)}
     return 1, Table(fields | stored)
 
 
