@@ -136,6 +136,11 @@ struct SoftmaxAttributes {
   bool logarithm = false;
   bool masked_rows_are_zero = false;  // rows of nothing but negative infinity, which else become NaN
 };
+// kConvert to a value quantised per row, whose rows all have the parameters of the whole, as
+// quantized_decomposed::choose_qparams finds them. Without: each row its own, as XNNPACK finds them.
+struct WholeAttributes {
+  float epsilon = 0.0f;  // the least scale
+};
 struct NormAttributes {
   double epsilon = 0.0;
   uint32_t groups = 1;  // kGroupNorm
@@ -143,7 +148,7 @@ struct NormAttributes {
 using Attributes =
     std::variant<std::monostate, WindowAttributes, MatmulAttributes, BinaryAttributes, UnaryAttributes,
                  ConcatAttributes, SliceAttributes, ReshapeAttributes, TransposeAttributes, PadAttributes,
-                 ResizeAttributes, GlobalAverageAttributes, SoftmaxAttributes, NormAttributes>;
+                 ResizeAttributes, GlobalAverageAttributes, SoftmaxAttributes, NormAttributes, WholeAttributes>;
 
 // What is done to a node's result: residual added, then clamped, then the activation. Every node can have a clamp and
 // an activation, only convolutions and fully connected nodes a residual.

@@ -229,6 +229,13 @@ void RegionBuilder::define_condition(uint32_t value, const Raised& condition, co
   overwrite(value, condition);
 }
 
+void RegionBuilder::define_unwritten(uint32_t value, const Raised& raised, const Shape& sizes, DType dtype) {
+  const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
+  if (tensor == nullptr || tensor->dtype != dtype || !fits(*tensor, sizes))
+    fail_execution("value ", value, " is not the result");
+  overwrite(value, raised);
+}
+
 void RegionBuilder::overwrite(uint32_t value, const Raised& result) {
   // What shared the memory is gone.
   if (const program::Tensor* placed = placed_tensor(value)) {

@@ -29,6 +29,10 @@ enum class Meaning : uint8_t {
   kAnyIsNot,  // of each line along `dim`
   kAllAre,
   kZeros,  // as many as the graph's value has elements
+  // Of the graph's value, quantised at run time: scale and zero point, and the integers.
+  kScale,
+  kZeroPoint,
+  kIntegers,
 };
 
 struct Raised {
@@ -36,6 +40,7 @@ struct Raised {
   Order order;
   Meaning meaning = Meaning::kElements;
   uint32_t dim = 0;
+  float epsilon = 0;  // of what is quantised at run time, the least scale
 };
 
 Order row_major(size_t rank);
@@ -87,6 +92,8 @@ class RegionBuilder {
   // A result that lies in the memory of what it was made of, which keeps its value.
   void define_view(uint32_t value, const Raised& result);
   void define_condition(uint32_t value, const Raised& condition, const graph::Shape& sizes);
+  // Something else that has no node.
+  void define_unwritten(uint32_t value, const Raised& raised, const graph::Shape& sizes, DType dtype);
 
   graph::Shape sizes(const Raised& raised) const;  // by dim
   // Of any tensor, which need not be one that read() takes.

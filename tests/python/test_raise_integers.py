@@ -224,3 +224,29 @@ def test_weights_with_zero_points_and_weights_returned() -> None:
         w = (integers - zero_points[:, None]) * scales[:, None]
         np.testing.assert_allclose(outputs[2 * i], w, rtol=1e-6)
         np.testing.assert_allclose(outputs[2 * i + 1], n.inputs[0] * 0.05 @ w.T, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(5, 24), (2, 5, 24)])
+@pytest.mark.parametrize("returned", [False, True])
+def test_what_is_quantised_at_run_time_multiplies_integers(shape: tuple[int, ...], returned: bool) -> None:
+    n = Network(np.random.default_rng(0), np.int8, False)
+    inputs = [n.random.normal(size=shape).astype(np.float32)]
+    x = n.program.input(np.float32, shape)
+    scale, zero_point = n.tensor((1,), np.float64), n.tensor((1,), np.int64)
+    choose, eps = "quantized_decomposed::choose_qparams.Tensor_out", 2.0**-12
+    n.program.call(choose, x, -128, 127, eps, np.int8, out=[scale, zero_point])
+    limits = (-128, 127, np.int8)
+    q = n.program.call(
+        QUANTIZE.replace(".out", ".Tensor_out"), x, scale, zero_point, *limits, out=n.tensor(shape, np.int8)
+    )
+    y = n.call(DEQUANTIZE.replace(".out", ".Tensor_out"), q, scale, zero_point, *limits, None, shape=shape)
+    if len(shape) == 3:
+        y = n.call("aten::view_copy.out", y, [10, 24], shape=(10, 24))
+    w = n.call("aten::permute_copy.out", n.weights((8, 24), 0), [1, 0], shape=(24, 8))
+    y = n.call("aten::addmm.out", n.bias(8), y, w, 1, 1, shape=(int(np.prod(shape[:-1])), 8))
+    y = n.call("aten::relu.out", y, shape=tuple(y.sizes))
+    n.program.output(y, *([q] if returned else []))
+    program = n.program.build()
+    raised, steps = run(program, inputs, raised=True)
+    np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-5)
+    assert ("gemm dynamic int8" in steps) != returned  # integers that are returned are the operator's

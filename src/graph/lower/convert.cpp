@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <limits>
+#include <variant>
 
 #include "base/error.h"
 #include "graph/lower/quantized.h"
@@ -53,6 +55,35 @@ struct QuantizeRowsStep : Step {
   }
 };
 
+// One scale and zero point for all rows.
+struct QuantizeWholeStep : Step {
+  uint32_t in = 0, out = 0;
+  size_t rows = 0, count = 0, parameters_offset = 0;
+  float epsilon = 0;
+
+  void run(const Frame& frame) const noexcept override {
+    const auto* from = frame.in<float>(in);
+    float min = 0, max = 0;
+    kernels::extremes_with_zero(from, count, min, max);
+    const kernels::Quantization parameters = kernels::choose_quantization(min, max, -128, 127, epsilon);
+    kernels::quantize(from, frame.out<int8_t>(out), count, parameters, -128, 127);
+    auto* of_rows = reinterpret_cast<kernels::Quantization*>(frame.out<std::byte>(out) + parameters_offset);
+    std::fill_n(of_rows, rows, parameters);
+  }
+};
+
+struct DequantizeRowsStep : Step {
+  uint32_t in = 0, out = 0;
+  size_t rows = 0, columns = 0, parameters_offset = 0;
+
+  void run(const Frame& frame) const noexcept override {
+    const auto* of_rows = reinterpret_cast<const kernels::Quantization*>(frame.in<std::byte>(in) + parameters_offset);
+    for (size_t r = 0; r < rows; ++r) {
+      kernels::dequantize(frame.in<int8_t>(in) + r * columns, frame.out<float>(out) + r * columns, columns, of_rows[r]);
+    }
+  }
+};
+
 template <class S>
 void add_quantization(Lowering& lowering, const Node& node, const Value& quantized, const char* name) {
   auto& step = lowering.add<S>(node, name);
@@ -77,12 +108,31 @@ void lower_requantization(Lowering& lowering, const Node& node, const Value& in,
 }
 
 void lower_row_quantization(Lowering& lowering, const Node& node, const Value& out) {
+  if (const auto* whole = std::get_if<WholeAttributes>(&node.attributes)) {
+    auto& step = lowering.add<QuantizeWholeStep>(node, "quantize dynamically");
+    step.in = node.inputs[0];
+    step.out = node.outputs[0];
+    step.rows = quantized_rows(out);
+    step.count = static_cast<size_t>(out.shape.numel());
+    step.parameters_offset = row_parameters_offset(out);
+    step.epsilon = whole->epsilon;
+    return;
+  }
   auto& step = lowering.add<QuantizeRowsStep>(node, "quantize rows");
   step.in = node.inputs[0];
   step.out = node.outputs[0];
   step.rows = quantized_rows(out);
   step.columns = static_cast<size_t>(out.shape.numel()) / step.rows;
   step.parameters_offset = row_parameters_offset(out);
+}
+
+void lower_row_dequantization(Lowering& lowering, const Node& node, const Value& in) {
+  auto& step = lowering.add<DequantizeRowsStep>(node, "dequantize rows");
+  step.in = node.inputs[0];
+  step.out = node.outputs[0];
+  step.rows = quantized_rows(in);
+  step.columns = static_cast<size_t>(in.shape.numel()) / step.rows;
+  step.parameters_offset = row_parameters_offset(in);
 }
 
 }  // namespace
@@ -100,6 +150,8 @@ void lower_convert(Lowering& lowering, const Node& node) {
     step.count = static_cast<size_t>(in.shape.numel());
   } else if (in.dtype == DType::kFloat32 && is_per_row(out)) {
     lower_row_quantization(lowering, node, out);
+  } else if (is_per_row(in) && out.dtype == DType::kFloat32) {
+    lower_row_dequantization(lowering, node, in);
   } else if (in.dtype == DType::kFloat32 && is_per_tensor(out)) {
     if (out.dtype == DType::kUInt8) return add_quantization<QuantizeStep<uint8_t>>(lowering, node, out, "quantize");
     add_quantization<QuantizeStep<int8_t>>(lowering, node, out, "quantize");

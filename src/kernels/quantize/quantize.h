@@ -78,6 +78,10 @@ void quantize_rows_f16(size_t rows, size_t cols, const uint16_t* in, size_t in_s
 // The extremes of 0 and n numbers, on the calling thread; a NaN may count or not.
 void extremes_with_zero(const float* in, size_t n, float& min, float& max) noexcept;
 
+// The parameters quantized_decomposed::choose_qparams gives an array with these extremes, 0 among them, for integers
+// within [quant_min, quant_max]; the scale is at least epsilon.
+Quantization choose_quantization(float min, float max, int64_t quant_min, int64_t quant_max, float epsilon) noexcept;
+
 // The parameters quantize_rows gives a row with these extremes.
 Quantization dynamic_quantization(float min, float max) noexcept;
 

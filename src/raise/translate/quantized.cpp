@@ -127,7 +127,56 @@ void dequantize_per_channel(RegionBuilder& region, const Call& call) {
   region.define(call.value(8), region.quantized_constant(tensor, q));
 }
 
+// Parameters found at run time have no nodes, nor have the integers: a pair of nodes quantises and dequantises.
+
+Raised with_meaning(Raised of, Meaning meaning) {
+  of.meaning = meaning;
+  return of;
+}
+
+void choose_parameters(RegionBuilder& region, const Call& call) {
+  Raised self = region.read(call.value(0));
+  if (call.integer(1) != -128 || call.integer(2) != 127) fail_execution("limits");
+  self.epsilon = static_cast<float>(call.number(3));
+  region.define_unwritten(call.value(5), with_meaning(self, Meaning::kScale), {1}, DType::kFloat64);
+  region.define_unwritten(call.value(6), with_meaning(self, Meaning::kZeroPoint), {1}, DType::kInt64);
+}
+
+// The least scale of the parameters at arguments 1 and 2, which must be those of the value.
+float require_parameters_of(RegionBuilder& region, const Call& call, graph::ValueId id) {
+  const Raised scale = region.read_condition(call.value(1)), zero_point = region.read_condition(call.value(2));
+  if (scale.meaning != Meaning::kScale || zero_point.meaning != Meaning::kZeroPoint || scale.id != id ||
+      zero_point.id != id || scale.epsilon != zero_point.epsilon) {
+    fail_execution("parameters of something else");
+  }
+  return scale.epsilon;
+}
+
+void quantize_at_run_time(RegionBuilder& region, const Call& call) {
+  Raised self = region.read(call.value(0));
+  self.epsilon = require_parameters_of(region, call, self.id);
+  if (call.integer(3) != -128 || call.integer(4) != 127) fail_execution("limits");
+  region.define_unwritten(call.value(6), with_meaning(self, Meaning::kIntegers), region.sizes(self), DType::kInt8);
+}
+
+void dequantize_at_run_time(RegionBuilder& region, const Call& call) {
+  Raised self = region.read_condition(call.value(0));
+  const float epsilon = require_parameters_of(region, call, self.id);
+  if (self.meaning != Meaning::kIntegers || self.epsilon != epsilon) fail_execution("parameters of something else");
+  self.meaning = Meaning::kElements;
+  const size_t rank = self.order.rank();
+  if (rank == 0) fail_execution("a scalar");
+  const ValueId integers =
+      region.emit(graph::Op::kConvert, {region.arrange(self, row_major(rank))}, graph::WholeAttributes{epsilon});
+  region.graph.values[integers].dtype = DType::kInt8;
+  region.graph.values[integers].quantization.kind = Quantization::Kind::kPerRow;
+  region.define(call.value(7), {region.emit(graph::Op::kConvert, {integers}), row_major(rank)});
+}
+
 constexpr NamedTranslation kRows[] = {
+    {"quantized_decomposed::choose_qparams.Tensor_out", choose_parameters},
+    {"quantized_decomposed::quantize_per_tensor.Tensor_out", quantize_at_run_time},
+    {"quantized_decomposed::dequantize_per_tensor.Tensor_out", dequantize_at_run_time},
     {"quantized_decomposed::quantize_per_tensor.out", quantize},
     {"quantized_decomposed::dequantize_per_tensor.out", dequantize_per_tensor},
     {"quantized_decomposed::dequantize_per_channel.out", dequantize_per_channel},
