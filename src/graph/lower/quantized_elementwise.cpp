@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -103,6 +104,9 @@ float evaluate(float x, const void* context) {
   return y;
 }
 
+// In the order in which XNNPACK rounds.
+float hard_swish(float x, const void*) { return x / 6.0f * std::max(std::min(x + 3.0f, 6.0f), 0.0f); }
+
 template <class T>
 void make_table(const UnaryAttributes& unary, const Value& in, const Value& out, const Post& post, uint8_t* table) {
   const kernels::Quantization from = parameters_of(in), to = parameters_of(out);
@@ -114,6 +118,8 @@ void make_table(const UnaryAttributes& unary, const Value& in, const Value& out,
     kernels::make_clamp_lut<T>(range.min, range.max, table);
   } else if (unary.op == kernels::Unary::kLeakyRelu) {
     kernels::make_leaky_relu_lut<T>(static_cast<float>(unary.params.a), from, to, table);
+  } else if (unary.op == kernels::Unary::kHardSwish) {
+    kernels::make_lut<T>(hard_swish, nullptr, from, to, table);
   } else {
     const FloatFunction function{kernels::unary_loop(unary.op, DType::kFloat32), unary.params};
     kernels::make_lut<T>(evaluate, &function, from, to, table);
