@@ -33,6 +33,23 @@ std::vector<Pair> pairs_of(size_t count, IsFinite is_finite) {
   return pairs;
 }
 
+// Whether n numbers, `stride` apart, hold no NaN and no infinity.
+template <class T>
+bool all_finite(const T* x, size_t n, size_t stride) noexcept {
+  constexpr size_t kSums = 16;  // that do not wait for each other
+  T sums[kSums] = {};           // of zeros, unless a number is not finite
+  size_t i = 0;
+  if (stride == 1) {
+    for (; i + kSums <= n; i += kSums) {
+      for (size_t k = 0; k < kSums; ++k) sums[k] += 0 * x[i + k];
+    }
+  }
+  for (; i < n; ++i) sums[i % kSums] += 0 * x[i * stride];
+  T total = 0;
+  for (const T sum : sums) total += sum;
+  return total == 0;
+}
+
 // Real and complex lines, which lie along one dim of two arrays, in pairs.
 struct PairedLines {
   const Lines& real;
@@ -142,12 +159,8 @@ void transform_line_to_real(Plans& plans, const std::complex<T>* in, size_t n, d
 template <class T>
 void transform_real(const kernels::Fft<T>& transform, const T* in, const Lines& lines, size_t kept, double scale,
                     std::complex<T>* out) {
-  const std::vector<Pair> pairs = pairs_of(lines.count, [&](size_t line) {
-    const T* from = in + lines.start(line, lines.n);
-    T sum = 0;  // of zeros, unless there is a NaN or an infinity
-    for (size_t k = 0; k < lines.n; ++k) sum += 0 * from[k * lines.inner];
-    return sum == 0;
-  });
+  const std::vector<Pair> pairs = pairs_of(
+      lines.count, [&](size_t line) { return all_finite(in + lines.start(line, lines.n), lines.n, lines.inner); });
   const PairedLines paired{lines, kept, pairs};
   const auto load = [&](size_t first, size_t count, size_t lanes, T* to) {
     if (paired.is_plain(first, count)) {
@@ -195,13 +208,10 @@ void transform_to_real(const kernels::Fft<T>& transform, const std::complex<T>* 
   const size_t n = lines.n, used = n / 2 + 1;
   const auto is_real = [&](size_t k) { return k == 0 || 2 * k == n; };
   const std::vector<Pair> pairs = pairs_of(lines.count, [&](size_t line) {
-    const std::complex<T>* from = in + lines.start(line, given);
-    T sum = 0;
-    for (size_t k = 0; k < used; ++k) {
-      sum += 0 * from[k * lines.inner].real();
-      if (!is_real(k)) sum += 0 * from[k * lines.inner].imag();
-    }
-    return sum == 0;
+    const T* from = parts(in + lines.start(line, given));
+    if (lines.inner == 1) return all_finite(from, 1, 1) && all_finite(from + 2, 2 * used - 2 - (n % 2 == 0), 1);
+    const size_t step = 2 * lines.inner;
+    return all_finite(from, used, step) && all_finite(from + step + 1, used - 1 - (n % 2 == 0), step);
   });
   const PairedLines paired{lines, given, pairs};
   const T factor = static_cast<T>(scale);
