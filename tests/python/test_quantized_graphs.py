@@ -262,3 +262,16 @@ def test_squares_are_rounded_as_functions_of_a_byte() -> None:
     numbers = np.arange(-12, 13).astype(np.float32) * step
     expected = np.rint(numbers * numbers * np.float32(1 / step) + np.float32(1)) - 1
     np.testing.assert_array_equal(np.rint(run(g, x)[0] / step), expected)
+
+
+def test_hard_swish_is_rounded_in_the_order_of_its_factors() -> None:
+    """x / 6 times the clamped factor, every time rounded to float32: other orders end on the other side of a half."""
+    given, result = {"scale": 0.05, "zero_point": 0}, {"scale": 0.1, "zero_point": 0}
+    x = real(np.arange(-128, 128), **given)
+    g = PayloadBuilder()
+    quantised, swished = g.value(x.shape, "qint8", **given), g.value(x.shape, "qint8", **result)
+    g.node("Convert", input=g.input(x.shape), output=quantised)
+    g.node("Hardswish", input=quantised, output=swished)
+    g.node("Convert", input=swished, output=g.output(x.shape))
+    expected = quanta(x / np.float32(6) * np.clip(x + np.float32(3), np.float32(0), np.float32(6)), **result)
+    np.testing.assert_array_equal(quanta(run(g, x)[0], **result), expected)
