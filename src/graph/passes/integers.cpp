@@ -222,6 +222,7 @@ class IntegerNodes {
     const bool per_tensor = is_per_tensor(filter) && (filter.dtype == DType::kUInt8 || q.zero_point == 0);
     const bool per_channel =
         filter.dtype == DType::kInt8 && q.kind == Quantization::Kind::kPerChannel && q.channel_dim == channel_dim;
+    if (filter.shape.numel() == 0) return false;
     const int64_t products = filter.shape.numel() / filter.shape[channel_dim];
     constexpr int64_t kMaxProducts = (int64_t{1} << 30) / (255 * 255);
     if (!filter.is_constant() || (!per_tensor && !per_channel) || products > kMaxProducts) return false;
