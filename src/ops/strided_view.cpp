@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "kernels/convert/convert.h"
@@ -192,7 +193,9 @@ void RowMajorOut::commit() {
 
 int64_t product(Sizes sizes, size_t begin, size_t end) noexcept {
   int64_t result = 1;
-  for (size_t d = begin; d < end; ++d) result *= sizes[d];
+  for (size_t d = begin; d < end; ++d) {
+    if (__builtin_mul_overflow(result, sizes[d], &result)) result = std::numeric_limits<int64_t>::max();
+  }
   return result;
 }
 

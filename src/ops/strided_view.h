@@ -99,7 +99,7 @@ class RowMajorOut {
   std::byte* data_;
 };
 
-// Product of the sizes in [begin, end).
+// Product of the sizes in [begin, end), or the largest number: sizes in a program may be any.
 int64_t product(Sizes sizes, size_t begin, size_t end) noexcept;
 inline int64_t product(Sizes sizes) noexcept { return product(sizes, 0, sizes.size()); }
 

@@ -113,3 +113,5 @@ def test_refusals():
     refuses("aten::arange.start_out", 0, 4, 0, outs=[x], match="step: expected a number other than 0")
     refuses("aten::linspace.out", 0, 1, -1, outs=[x], match="steps: expected at least 0, got -1")
     refuses("aten::fill.Tensor_out", x, array(np.float32, (2,)), outs=[x], match="value: expected rank 0")
+    # 2**62 * 12 is 0 in 64 bits
+    refuses("aten::full.out", [2**62, 12], 1, outs=[x], match=r"out: the result has shape \[4611686018427387904, 12\]")
