@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 
 namespace enr::graph {
@@ -36,10 +37,12 @@ class Shape {
     dims_[rank_++] = dim;
   }
 
-  // Product of the dims [begin, end).
+  // Product of the dims [begin, end), or the largest number: dims beside a zero may be any.
   int64_t product(size_t begin, size_t end) const noexcept {
     int64_t count = 1;
-    for (size_t d = begin; d < end; ++d) count *= dims_[d];
+    for (size_t d = begin; d < end; ++d) {
+      if (__builtin_mul_overflow(count, dims_[d], &count)) count = std::numeric_limits<int64_t>::max();
+    }
     return count;
   }
   int64_t numel() const noexcept { return product(0, rank_); }
