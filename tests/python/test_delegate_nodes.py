@@ -238,6 +238,15 @@ def test_a_bias_of_a_convolution_that_is_computed(name: str) -> None:
     np.testing.assert_allclose(got, np.maximum(plain + bias, -1), rtol=1e-5, atol=1e-5)
 
 
+def test_strides_that_leave_too_many_phases_are_refused() -> None:
+    g = PayloadBuilder()
+    fields = CASES["ConvTranspose2d"].fields | {"stride_height": 2**16, "stride_width": 2}
+    filters = g.constant(np.ones((4, 2, 2, 3), np.float32))
+    g.node("ConvTranspose2d", input=g.input((1, 1, 1, 3)), filter=filters, **fields, output=g.output((1, 2, 2, 4)))
+    with pytest.raises(en.ExecuTorchError, match="stride_height: strides of 65536 by 2, expected a product"):
+        en.Runtime.get().load_program(delegated_program(g)).load_method("forward")
+
+
 @pytest.mark.parametrize("filter_is_constant", [False, True])
 @pytest.mark.parametrize("bias_is_constant", [False, True])
 def test_a_sum_behind_a_product_with_computed_weights(filter_is_constant: bool, bias_is_constant: bool) -> None:

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "delegates/xnnpack/payload_nodes.h"
+#include "kernels/conv/phases.h"
 
 namespace enr::delegates::xnnpack {
 
@@ -96,6 +97,10 @@ void check_convolution(const Node& node, const std::vector<Value>& values) {
   require_last_dim(values[node.inputs[0]], inputs, "input1_id");
   require_last_dim(values[node.outputs[0]], outputs, "output_id");
   const bool is_transposed = node.type == NodeType::kConvTranspose2d;
+  if (is_transposed && kernels::has_too_many_phases(window.stride_height, window.stride_width)) {
+    fail_load("stride_height: strides of ", window.stride_height, " by ", window.stride_width,
+              ", expected a product of at most ", kernels::kMaxPhases);
+  }
   if (node.adjustment_height >= (is_transposed ? std::max(window.stride_height, window.dilation_height) : 1)) {
     fail_load("adjustment_height: is ", node.adjustment_height, ", expected less than stride or dilation");
   }

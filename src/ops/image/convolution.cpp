@@ -1,5 +1,6 @@
 // convolution: one to three spatial dims, grouped, dilated, transposed.
 
+#include "kernels/conv/phases.h"
 #include "ops/families.h"
 #include "ops/image/convolution_arguments.h"
 #include "ops/image/convolution_float.h"
@@ -20,7 +21,9 @@ void convolution_out(OpContext& context, const Tensor& input, const Tensor& weig
   context.resize(out, args.output_sizes(input.rank));
   if (out.numel() == 0) return;
   const bool is_single = out.dtype == DType::kFloat32 || out.dtype == DType::kFloat16 || out.dtype == DType::kBFloat16;
-  (is_single ? convolve_float : convolve_plain)(context, args, input, weight, bias, out);
+  const bool has_plan = !transposed || !kernels::has_too_many_phases(static_cast<uint64_t>(args.stride[1]),
+                                                                     static_cast<uint64_t>(args.stride[2]));
+  (is_single && has_plan ? convolve_float : convolve_plain)(context, args, input, weight, bias, out);
 }
 
 void conv_out(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, Sizes stride,

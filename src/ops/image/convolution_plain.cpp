@@ -88,7 +88,7 @@ void convolve_as(OpContext& context, const ConvolutionArguments& a, const Tensor
 
 void convolve_plain(OpContext& context, const ConvolutionArguments& arguments, const Tensor& input,
                     const Tensor& weight, const Tensor* bias, Tensor& out) {
-  if (out.dtype == DType::kFloat64) return convolve_as<double>(context, arguments, input, weight, bias, out);
+  if (is_floating(out.dtype)) return convolve_as<double>(context, arguments, input, weight, bias, out);
   if (is_complex(out.dtype)) {
     return convolve_as<std::complex<double>>(context, arguments, input, weight, bias, out);
   }

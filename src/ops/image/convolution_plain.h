@@ -1,6 +1,6 @@
 #pragma once
 
-// Convolutions by their definition: float64, complex numbers and integers.
+// Convolutions by their definition: float64, complex numbers, integers, and strides that leave too many phases.
 
 #include "ops/context.h"
 #include "ops/image/convolution_arguments.h"

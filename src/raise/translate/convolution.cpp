@@ -1,6 +1,7 @@
 // Convolutions of one and two spatial dims, and the batch norm that follows them.
 
 #include "base/error.h"
+#include "kernels/conv/phases.h"
 #include "kernels/norm/norm.h"
 #include "raise/translate.h"
 
@@ -82,6 +83,7 @@ void convolution(RegionBuilder& region, const Call& call) {
   if (window.stride_height * window.stride_width * window.dilation_height * window.dilation_width == 0) {
     fail_execution("a stride or dilation of 0");
   }
+  if (transposed && kernels::has_too_many_phases(window.stride_height, window.stride_width)) fail_execution("strides");
   const bool depthwise = !transposed && groups == channels && groups > 1;
   std::vector<ValueId> operands{image(region, input), filter(region, weight, groups, transposed, depthwise)};
   if (!call.is_none(2)) {

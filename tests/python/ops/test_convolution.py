@@ -224,3 +224,14 @@ def test_refused_convolutions(arguments, message):
     x, w = np.ones((1, 2, 5, 5), F32), np.ones((2, 2, 3, 3), F32)
     with pytest.raises(en.ExecutionError, match=message):
         call_one("aten::convolution.out", x, w, None, *arguments, dtype=F32, shape=(1, 2, 3, 3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_strides_of_a_single_pixel(dtype):
+    """Strides that no output shows: a transposed convolution is cut into as many phases as they have pixels."""
+    rng = np.random.default_rng(4)
+    x, w = rng.uniform(-1, 1, (1, 2, 1, 1)).astype(dtype), rng.uniform(-1, 1, (2, 3, 2, 2)).astype(dtype)
+    args = ([2**30, 70000], [0, 0], [1, 1], True, [0, 0], 1)
+    result = call_one("aten::convolution.out", x, w, None, *args, dtype=np.dtype(dtype), shape=(1, 3, 2, 2))
+    expected = np.einsum("nc,cohw->nohw", x[:, :, 0, 0].astype(np.float64), w.astype(np.float64))
+    np.testing.assert_allclose(result, expected, rtol=2e-3 if dtype is np.float16 else 1e-6)
