@@ -65,6 +65,11 @@ int32_t quantize_value(const Value& value, float real) noexcept {
                                       : kernels::quantize_bound<int8_t>(real, quantization);
 }
 
+bool is_per_tensor(const Value& value) noexcept {
+  return (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8) &&
+         value.quantization.kind == Quantization::Kind::kPerTensor;
+}
+
 bool same_quantization(const Value& a, const Value& b) noexcept {
   return a.dtype == b.dtype && a.quantization.kind == b.quantization.kind &&
          a.quantization.scale == b.quantization.scale && a.quantization.zero_point == b.quantization.zero_point;

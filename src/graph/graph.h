@@ -58,6 +58,8 @@ struct Value {
 // The integer that stands for `real` in a value quantised per tensor, within the limits of its dtype.
 int32_t quantize_value(const Value& value, float real) noexcept;
 
+// Whether it stores reals as 8-bit integers of one scale and zero point.
+bool is_per_tensor(const Value& value) noexcept;
 // Whether both store reals alike.
 bool same_quantization(const Value& a, const Value& b) noexcept;
 

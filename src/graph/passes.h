@@ -55,6 +55,14 @@ void fuse_residuals(Graph& graph);
 // works on bands of rows that stay in cache.
 void fuse_bands(Graph& graph);
 
+// Convolutions and fully connected nodes: inputs [activations, filter, bias?].
+bool is_product(Op op) noexcept;
+// Whether integers with the scales of the node's (per-tensor) operands and result have a kernel for it.
+bool has_integer_binary(const Graph& graph, const Node& node);
+// A value with the dtype and quantisation of `like` and the shape of `of`.
+ValueId add_value_like(Graph& graph, ValueId like, ValueId of);
+// The node that converts between dtypes and quantisations.
+Node conversion(ValueId from, ValueId to, uint32_t origin);
 // The node that requantises through the real number, as an exporter's pair of conversions rounds: converting directly
 // would round differently.
 Node requantization(ValueId from, ValueId to, uint32_t origin);

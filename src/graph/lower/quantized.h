@@ -15,11 +15,6 @@ inline kernels::Quantization parameters_of(const Value& value) {
   return {value.quantization.scale, value.quantization.zero_point};
 }
 
-inline bool is_per_tensor(const Value& value) {
-  return (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8) &&
-         value.quantization.kind == Quantization::Kind::kPerTensor;
-}
-
 inline bool is_per_row(const Value& value) { return value.quantization.kind == Quantization::Kind::kPerRow; }
 
 // The real clamp of `post` in quanta of the result.

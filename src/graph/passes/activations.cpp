@@ -46,18 +46,8 @@ bool is_quantized_clamp(const Graph& graph, const Node& node) {
 // are rounded, and rounds them once, as XNNPACK does.
 bool takes_quantized_clamp(const Graph& graph, const Node& writer, const Node& clamp) {
   if (same_quantization(graph.values[clamp.inputs[0]], graph.values[clamp.outputs[0]])) return true;
-  switch (writer.op) {
-    case Op::kConv:
-    case Op::kDepthwise:
-    case Op::kConvTranspose:
-    case Op::kFullyConnected:
-    case Op::kAveragePool:
-      return true;
-    case Op::kUnary:
-      return is_clamp(writer.as<UnaryAttributes>());
-    default:
-      return false;
-  }
+  return is_product(writer.op) || writer.op == Op::kAveragePool ||
+         (writer.op == Op::kUnary && is_clamp(writer.as<UnaryAttributes>()));
 }
 
 }  // namespace

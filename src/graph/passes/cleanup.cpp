@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "graph/passes.h"
 
@@ -24,6 +25,27 @@ void remove_dead_nodes(Graph& graph) {
 bool is_float(const Graph& graph, const Node& node) {
   return graph.values[node.inputs[0]].dtype == DType::kFloat32 &&
          graph.values[node.outputs[0]].dtype == DType::kFloat32;
+}
+
+bool is_product(Op op) noexcept {
+  return op == Op::kConv || op == Op::kDepthwise || op == Op::kConvTranspose || op == Op::kFullyConnected;
+}
+
+ValueId add_value_like(Graph& graph, ValueId like, ValueId of) {
+  Value value;
+  value.dtype = graph.values[like].dtype;
+  value.quantization = graph.values[like].quantization;
+  value.shape = graph.values[of].shape;
+  return graph.add_value(std::move(value));
+}
+
+Node conversion(ValueId from, ValueId to, uint32_t origin) {
+  Node node;
+  node.op = Op::kConvert;
+  node.inputs = {from};
+  node.outputs = {to};
+  node.origin = origin;
+  return node;
 }
 
 void optimize(Graph& graph) {

@@ -66,7 +66,7 @@ void dequantize_constants(Graph& graph) {
 
 void merge_conversions(Graph& graph) {
   const auto writers = find_writers(graph);
-  const auto is_per_tensor = [](const Value& value) {
+  const auto has_one_scale = [](const Value& value) {
     return value.quantization.kind == Quantization::Kind::kPerTensor;
   };
   for (Node& node : graph.nodes) {
@@ -74,9 +74,9 @@ void merge_conversions(Graph& graph) {
     if (node.op != Op::kConvert || writers[in] == kNoValue || graph.values[in].dtype != DType::kFloat32) continue;
     const Node& writer = graph.nodes[writers[in]];
     const Value& out = graph.values[node.outputs[0]];
-    if (writer.op != Op::kConvert || !is_per_tensor(out)) continue;
+    if (writer.op != Op::kConvert || !has_one_scale(out)) continue;
     const Value& source = graph.values[writer.inputs[0]];
-    if (source.is_constant() || !is_per_tensor(source) || source.dtype != out.dtype) continue;
+    if (source.is_constant() || !has_one_scale(source) || source.dtype != out.dtype) continue;
     node.inputs[0] = writer.inputs[0];
     if (same_quantization(source, out)) {
       node.op = Op::kCopy;

@@ -84,12 +84,11 @@ class Widening {
     Value wide;
     wide.shape = graph.values[id].shape;
     replacement[id] = graph.add_value(wide);
-    Node convert;
-    convert.op = Op::kConvert;
-    const bool is_input = graph.values[id].is_input;
-    convert.inputs = {is_input ? id : replacement[id]};
-    convert.outputs = {is_input ? replacement[id] : id};
-    (is_input ? before : after).push_back(std::move(convert));
+    if (graph.values[id].is_input) {
+      before.push_back(conversion(id, replacement[id], 0));
+    } else {
+      after.push_back(conversion(replacement[id], id, 0));
+    }
   }
 
   void widen_constant(ValueId id) {

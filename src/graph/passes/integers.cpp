@@ -12,13 +12,7 @@ namespace {
 
 constexpr size_t kMaxMovements = 8;  // in a row
 
-using kernels::Binary;
 using kernels::Unary;
-
-bool is_per_tensor(const Value& value) {
-  return (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8) &&
-         value.quantization.kind == Quantization::Kind::kPerTensor;
-}
 
 bool is_dequantization(const Graph& graph, const Node& node) {
   const Value &in = graph.values[node.inputs[0]], &out = graph.values[node.outputs[0]];
@@ -38,15 +32,6 @@ bool is_plain_clamp(const Node& node) {
   return node.op == Op::kUnary && node.post.is_empty() && is_clamp(node.as<UnaryAttributes>());
 }
 
-// A value with the dtype and quantisation of `like` and the shape of `of`.
-ValueId add_value_like(Graph& graph, ValueId like, ValueId of) {
-  Value value;
-  value.dtype = graph.values[like].dtype;
-  value.quantization = graph.values[like].quantization;
-  value.shape = graph.values[of].shape;
-  return graph.add_value(std::move(value));
-}
-
 // What is dequantised and then moved is moved first.
 void sink_dequantizations(Graph& graph) {
   std::vector<ValueId> integers_of(graph.values.size(), kNoValue);
@@ -55,16 +40,12 @@ void sink_dequantizations(Graph& graph) {
     const ValueId in = node.inputs[0], out = node.outputs[0];
     if (is_movement(node) && integers_of[in] != kNoValue) {
       const ValueId moved = add_value_like(graph, integers_of[in], out);
-      Node conversion;
-      conversion.op = Op::kConvert;
-      conversion.inputs = {moved};
-      conversion.outputs = {out};
-      conversion.origin = node.origin;
       node.inputs[0] = integers_of[in];
       node.outputs[0] = moved;
       integers_of[out] = moved;
+      const uint32_t origin = node.origin;
       nodes.push_back(std::move(node));
-      nodes.push_back(std::move(conversion));
+      nodes.push_back(conversion(moved, out, origin));
       continue;
     }
     if (is_dequantization(graph, node)) integers_of[out] = in;
@@ -156,7 +137,7 @@ class IntegerNodes {
       case Op::kFullyConnected:
         return take_operand(node, 0) && take_weights(node, node.as<MatmulAttributes>().transposed ? 1 : 0);
       case Op::kBinary:
-        return take_operand(node, 0) && take_operand(node, 1) && has_kernel(node);
+        return take_operand(node, 0) && take_operand(node, 1) && has_integer_binary(graph, node);
       case Op::kUnary:
         return take_operand(node, 0) && become_table(node);
       case Op::kAveragePool:
@@ -206,15 +187,6 @@ class IntegerNodes {
     return true;
   }
 
-  bool has_kernel(const Node& node) const {
-    const float a = graph.values[node.inputs[0]].quantization.scale,
-                b = graph.values[node.inputs[1]].quantization.scale,
-                out = graph.values[node.outputs[0]].quantization.scale;
-    const Binary op = node.as<BinaryAttributes>().op;
-    if (op == Binary::kMul) return kernels::qmul_supports(a, b, out);
-    return (op == Binary::kAdd || op == Binary::kSub) && kernels::qadd_supports(a, b, out);
-  }
-
   // Products of bytes whose sums fit into 32 bits, and the bias too.
   bool take_weights(const Node& node, size_t channel_dim) const {
     const Value& filter = graph.values[node.inputs[1]];
@@ -253,10 +225,6 @@ class IntegerNodes {
   std::vector<bool> gone;
   std::vector<std::pair<uint32_t, Node>> inserted;  // before the node of this index
 };
-
-}  // namespace
-
-namespace {
 
 // The dequantisation whose result, seen as other rows of the same length perhaps, this is.
 const Node* find_row_dequantization(const Graph& graph, const std::vector<uint32_t>& writers, ValueId id) {

@@ -7,30 +7,8 @@ namespace enr::graph {
 
 namespace {
 
-bool is_static(const Value& value) {
-  return value.quantization.kind == Quantization::Kind::kPerTensor && dtype_size(value.dtype) == 1;
-}
-
-bool is_product(Op op) {
-  return op == Op::kConv || op == Op::kDepthwise || op == Op::kConvTranspose || op == Op::kFullyConnected;
-}
-
 // How many of the node's inputs have to be of the kind of its result.
 size_t activation_count(const Node& node) { return is_product(node.op) ? 1 : node.inputs.size(); }
-
-bool has_integer_binary(const Graph& graph, const Node& node) {
-  const auto scale = [&](ValueId id) { return graph.values[id].quantization.scale; };
-  const float a = scale(node.inputs[0]), b = scale(node.inputs[1]), result = scale(node.outputs[0]);
-  switch (node.as<BinaryAttributes>().op) {
-    case kernels::Binary::kAdd:
-    case kernels::Binary::kSub:
-      return kernels::qadd_supports(a, b, result);
-    case kernels::Binary::kMul:
-      return kernels::qmul_supports(a, b, result);
-    default:
-      return false;
-  }
-}
 
 // Whether there is a kernel where all of the node's values are of the same 8-bit dtype.
 bool has_integer_kernel(const Graph& graph, const Node& node) {
@@ -52,12 +30,12 @@ bool has_integer_kernel(const Graph& graph, const Node& node) {
 bool computes_in_float(const Graph& graph, const Node& node) {
   if (node.op == Op::kConvert || node.outputs.size() != 1) return false;
   const Value& out = graph.values[node.outputs[0]];
-  if (!is_static(out) && out.dtype != DType::kFloat32) return false;
-  bool any_integers = is_static(out), same = true;
+  if (!is_per_tensor(out) && out.dtype != DType::kFloat32) return false;
+  bool any_integers = is_per_tensor(out), same = true;
   for (size_t i = 0; i < activation_count(node); ++i) {
     const Value& in = graph.values[node.inputs[i]];
-    if (!is_static(in) && in.dtype != DType::kFloat32) return false;
-    any_integers |= is_static(in);
+    if (!is_per_tensor(in) && in.dtype != DType::kFloat32) return false;
+    any_integers |= is_per_tensor(in);
     same &= in.dtype == out.dtype;
   }
   return any_integers && (!same || !has_integer_kernel(graph, node));
@@ -69,10 +47,10 @@ class FloatValues {
 
   void compute_in_float(Node node) {
     for (size_t i = 0; i < activation_count(node); ++i) {
-      if (is_static(graph_.values[node.inputs[i]])) node.inputs[i] = dequantized(node.inputs[i], node.origin);
+      if (is_per_tensor(graph_.values[node.inputs[i]])) node.inputs[i] = dequantized(node.inputs[i], node.origin);
     }
     const ValueId result = node.outputs[0];
-    if (!is_static(graph_.values[result])) {
+    if (!is_per_tensor(graph_.values[result])) {
       nodes.push_back(std::move(node));
       return;
     }
@@ -80,7 +58,7 @@ class FloatValues {
     node.outputs[0] = real;
     const uint32_t origin = node.origin;
     nodes.push_back(std::move(node));
-    add_conversion(real, result, origin);
+    nodes.push_back(conversion(real, result, origin));
   }
 
   std::vector<Node> nodes;
@@ -92,19 +70,10 @@ class FloatValues {
     return graph_.add_value(std::move(value));
   }
 
-  void add_conversion(ValueId from, ValueId to, uint32_t origin) {
-    Node node;
-    node.op = Op::kConvert;
-    node.inputs = {from};
-    node.outputs = {to};
-    node.origin = origin;
-    nodes.push_back(std::move(node));
-  }
-
   ValueId dequantized(ValueId id, uint32_t origin) {
     if (floats_[id] == kNoValue) {
       floats_[id] = add_float(graph_.values[id].shape);
-      add_conversion(id, floats_[id], origin);
+      nodes.push_back(conversion(id, floats_[id], origin));
     }
     return floats_[id];
   }
@@ -114,6 +83,20 @@ class FloatValues {
 };
 
 }  // namespace
+
+bool has_integer_binary(const Graph& graph, const Node& node) {
+  const auto scale = [&](ValueId id) { return graph.values[id].quantization.scale; };
+  const float a = scale(node.inputs[0]), b = scale(node.inputs[1]), result = scale(node.outputs[0]);
+  switch (node.as<BinaryAttributes>().op) {
+    case kernels::Binary::kAdd:
+    case kernels::Binary::kSub:
+      return kernels::qadd_supports(a, b, result);
+    case kernels::Binary::kMul:
+      return kernels::qmul_supports(a, b, result);
+    default:
+      return false;
+  }
+}
 
 void compute_mixtures_in_float(Graph& graph) {
   FloatValues floats(graph);

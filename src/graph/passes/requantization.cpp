@@ -20,7 +20,7 @@ bool keeps_integers(Op op) {
   }
 }
 
-bool is_per_tensor(const Value& value) { return value.quantization.kind == Quantization::Kind::kPerTensor; }
+bool has_one_scale(const Value& value) { return value.quantization.kind == Quantization::Kind::kPerTensor; }
 
 }  // namespace
 
@@ -32,15 +32,11 @@ void separate_requantization(Graph& graph) {
     if (!keeps_integers(mover.op)) continue;
     const Value& in = graph.values[mover.inputs[0]];
     const ValueId result = mover.outputs[0];
-    if (!is_per_tensor(in) || !is_per_tensor(graph.values[result]) || in.dtype != graph.values[result].dtype ||
+    if (!has_one_scale(in) || !has_one_scale(graph.values[result]) || in.dtype != graph.values[result].dtype ||
         same_quantization(in, graph.values[result])) {
       continue;
     }
-    Value moved;
-    moved.dtype = in.dtype;
-    moved.shape = graph.values[result].shape;
-    moved.quantization = in.quantization;
-    mover.outputs[0] = graph.add_value(std::move(moved));
+    mover.outputs[0] = add_value_like(graph, mover.inputs[0], result);
     nodes.push_back(requantization(mover.outputs[0], result, mover.origin));
   }
   graph.nodes = std::move(nodes);

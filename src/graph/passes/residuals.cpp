@@ -11,10 +11,8 @@ bool has_constant_weights(const Graph& graph, const Node& node) {
 }
 
 bool takes_residual(const Graph& graph, const Node& node) {
-  return (node.op == Op::kConv || node.op == Op::kDepthwise || node.op == Op::kConvTranspose ||
-          node.op == Op::kFullyConnected) &&
-         node.post.is_empty() && is_float(graph, node) && is_floating(graph.values[node.inputs[1]].dtype) &&
-         has_constant_weights(graph, node);
+  return is_product(node.op) && node.post.is_empty() && is_float(graph, node) &&
+         is_floating(graph.values[node.inputs[1]].dtype) && has_constant_weights(graph, node);
 }
 
 }  // namespace
