@@ -65,7 +65,8 @@ struct QuantizeWholeStep : Step {
     const auto* from = frame.in<float>(in);
     float min = 0, max = 0;
     kernels::extremes_with_zero(from, count, min, max);
-    const kernels::Quantization parameters = kernels::choose_quantization(min, max, -128, 127, epsilon);
+    const auto [scale, zero_point] = kernels::choose_parameters(min, max, -128, 127, epsilon);
+    const kernels::Quantization parameters{scale, static_cast<int32_t>(zero_point)};
     kernels::quantize(from, frame.out<int8_t>(out), count, parameters, -128, 127);
     auto* of_rows = reinterpret_cast<kernels::Quantization*>(frame.out<std::byte>(out) + parameters_offset);
     std::fill_n(of_rows, rows, parameters);

@@ -154,11 +154,10 @@ void extremes_with_zero(const float* in, size_t n, float& min, float& max) noexc
   quantize_table().extremes[0](in, n, &min, &max);
 }
 
-Quantization choose_quantization(float min, float max, int64_t quant_min, int64_t quant_max, float epsilon) noexcept {
+ChosenParameters choose_parameters(float min, float max, int64_t quant_min, int64_t quant_max, float epsilon) noexcept {
   const float scale = std::max((max - min) / static_cast<float>(quant_max - quant_min), epsilon);
   const double zero = static_cast<double>(quant_min) - static_cast<double>(std::nearbyint(min / scale));
-  return {scale,
-          static_cast<int32_t>(std::clamp(zero, static_cast<double>(quant_min), static_cast<double>(quant_max)))};
+  return {scale, std::clamp(zero, static_cast<double>(quant_min), static_cast<double>(quant_max))};
 }
 
 // Computed as XNNPACK does, step by step, since the zero point must come out the same.

@@ -80,7 +80,11 @@ void extremes_with_zero(const float* in, size_t n, float& min, float& max) noexc
 
 // The parameters quantized_decomposed::choose_qparams gives an array with these extremes, 0 among them, for integers
 // within [quant_min, quant_max]; the scale is at least epsilon.
-Quantization choose_quantization(float min, float max, int64_t quant_min, int64_t quant_max, float epsilon) noexcept;
+struct ChosenParameters {
+  float scale;
+  double zero_point;  // a whole number, or NaN
+};
+ChosenParameters choose_parameters(float min, float max, int64_t quant_min, int64_t quant_max, float epsilon) noexcept;
 
 // The parameters quantize_rows gives a row with these extremes.
 Quantization dynamic_quantization(float min, float max) noexcept;

@@ -32,11 +32,8 @@ void choose_qparams_out(OpContext& context, const Tensor& input, int64_t quant_m
   if (scale_out.numel() != 1) fail_execution("scale_out: expected one element, got ", describe(scale_out));
   float min = 0, max = 0;
   kernels::extremes_with_zero(row_major_as<float>(context, input), static_cast<size_t>(input.numel()), min, max);
-  float scale = (max - min) / static_cast<float>(quant_max - quant_min);
-  scale = std::max(scale, static_cast<float>(eps));
-  const double zero = static_cast<double>(quant_min) - static_cast<double>(std::nearbyint(min / scale));
-  write_one(context, zero_point_out, std::clamp(zero, static_cast<double>(quant_min), static_cast<double>(quant_max)),
-            "zero_point_out");
+  const auto [scale, zero_point] = kernels::choose_parameters(min, max, quant_min, quant_max, static_cast<float>(eps));
+  write_one(context, zero_point_out, zero_point, "zero_point_out");
   write_one(context, scale_out, static_cast<double>(scale), "scale_out");
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "ops/families.h"
+#include "ops/quantized/scalar_of.h"
 #include "ops/strided_view.h"
 #include "ops/type_rules.h"
 
@@ -63,7 +65,9 @@ void fake_quantize(OpContext& context, const Tensor& self, const Parameters& par
   const auto run = [&]<class T>(T) {
     const T* in = row_major_as<T>(context, self);
     RowMajorOut to(context, out, dtype_of<T>);
-    bool* inside = mask == nullptr ? nullptr : context.scratch_of<bool>(static_cast<size_t>(self.numel()));
+    std::optional<RowMajorOut> flags;
+    if (mask != nullptr) flags.emplace(context, *mask);
+    bool* inside = mask == nullptr ? nullptr : flags->as<bool>();
     const size_t channels = parameters.scales.size();
     const size_t runs = inner == 0 ? 0 : static_cast<size_t>(self.numel()) / inner;
     for (size_t r = 0; r < runs; ++r) {
@@ -74,17 +78,9 @@ void fake_quantize(OpContext& context, const Tensor& self, const Parameters& par
       });
     }
     to.commit();
-    if (mask == nullptr) return;
-    RowMajorOut result(context, *mask);
-    std::copy_n(inside, self.numel(), result.as<bool>());
-    result.commit();
+    if (flags) flags->commit();
   };
   self.dtype == DType::kFloat64 ? run(double{}) : run(float{});
-}
-
-double only_number(OpContext& context, const Tensor& tensor, const char* what) {
-  if (tensor.numel() != 1) fail_execution(what, ": expected one element, got ", describe(tensor));
-  return *row_major_as<double>(context, tensor);
 }
 
 void fake_quantize_per_tensor_out(OpContext& context, const Tensor& self, double scale, int64_t zero_point,
@@ -103,15 +99,15 @@ void fake_quantize_per_tensor_switched_out(OpContext& context, const Tensor& sel
   levels.check();
   require_same_dtype(out, self.dtype, "out0");
   require_dtype(mask, DType::kBool, "out1");
-  if (only_number(context, enabled, "fake_quant_enabled") == 0) {
+  if (scalar_of(context, enabled, "fake_quant_enabled") == 0) {
     context.resize(out, self.sizes(), "out0");
     context.resize(mask, self.sizes(), "out1");
     copy_tensor(context, out, self);
     std::memset(mask.data, 1, mask.size_bytes());
     return;
   }
-  const auto factor = static_cast<float>(only_number(context, scale, "scale"));
-  const auto zero = static_cast<float>(std::trunc(only_number(context, zero_point, "zero_point")));
+  const auto factor = static_cast<float>(scalar_of(context, scale, "scale"));
+  const auto zero = static_cast<float>(std::trunc(scalar_of(context, zero_point, "zero_point")));
   fake_quantize(context, self, {{factor}, {zero}}, static_cast<size_t>(self.numel()), levels, out, &mask);
 }
 
@@ -158,8 +154,8 @@ void fake_quantize_learned_out(OpContext& context, const Tensor& self, const Ten
                                int64_t quant_min, int64_t quant_max, double, Tensor& out) {
   const Levels levels{quant_min, quant_max};
   levels.check();
-  const auto factor = static_cast<float>(only_number(context, scale, "scale"));
-  const auto zero = static_cast<float>(only_number(context, zero_point, "zero_point"));
+  const auto factor = static_cast<float>(scalar_of(context, scale, "scale"));
+  const auto zero = static_cast<float>(scalar_of(context, zero_point, "zero_point"));
   fake_quantize(context, self, {{factor}, {learned_zero_point(zero, levels)}}, static_cast<size_t>(self.numel()),
                 levels, out, nullptr);
 }

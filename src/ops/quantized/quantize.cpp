@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "ops/element.h"
 #include "ops/families.h"
+#include "ops/quantized/scalar_of.h"
 #include "ops/quantized/storage_type.h"
 #include "ops/strided_view.h"
 #include "ops/type_rules.h"
@@ -72,12 +73,6 @@ void dequantize_tensor(OpContext& context, const Tensor& input, double scale, in
     });
     result.commit();
   });
-}
-
-// The only element of a parameter tensor.
-double scalar_of(OpContext& context, const Tensor& tensor, const char* what) {
-  if (tensor.numel() != 1) fail_execution(what, ": expected one element, got ", describe(tensor));
-  return *row_major_as<double>(context, tensor);
 }
 
 void quantize_per_tensor_out(OpContext& context, const Tensor& input, double scale, int64_t zero_point,
