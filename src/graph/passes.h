@@ -26,7 +26,7 @@ void separate_requantization(Graph& graph);
 void merge_conversions(Graph& graph);
 // Factors and addends of each channel move into the weights and the bias of the convolution or product in front.
 void fold_channel_constants(Graph& graph);
-// x * sigmoid(x) becomes silu(x), and the like.
+// x * sigmoid(x) becomes silu(x), and the like: hard sigmoids and hard swishes come in pieces too.
 void merge_activations(Graph& graph);
 // Clamps and activations move into the node that computes their operand.
 void fuse_activations(Graph& graph);

@@ -60,6 +60,10 @@ float apply_unary(const UnaryAttributes& unary, float x) {
       return 0.5f * x * (1.0f + std::erf(x * 0.70710678f));
     case Unary::kHardSwish:
       return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
+    case Unary::kHardSigmoid:
+      return std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
+    case Unary::kScale:
+      return a * x + b;
     default:
       FAIL("the reference has no such function");
       return 0;

@@ -52,6 +52,32 @@ TEST_CASE("graph passes: activations move into the node before them") {
   CHECK(check_graph(both.finish()).size() == 1);
 }
 
+TEST_CASE("graph passes: hard activations in pieces become one function") {
+  for (const int form : {0, 1, 2, 3}) {
+    Builder b;
+    const ValueId x = b.linear(b.input({3, 8}), 16), three = b.constant_of({1}, {3}), six = b.constant_of({1}, {6});
+    const ValueId moved = form == 0 ? b.unary(Unary::kScale, x, 1, 3) : b.binary(Binary::kAdd, x, three);
+    const ValueId gate =
+        form == 2 ? b.unary(Unary::kClamp, b.unary(Unary::kRelu, moved), -1, 6) : b.unary(Unary::kClamp, moved, 0, 6);
+    const ValueId sigmoid = b.binary(Binary::kDiv, gate, six);
+    b.output(form == 3 ? sigmoid : b.binary(Binary::kMul, x, sigmoid));
+    CHECK(check_graph(b.finish()).size() == 1);
+  }
+  Builder divided;
+  const ValueId x = divided.linear(divided.input({3, 8}), 16);
+  const ValueId gate = divided.unary(Unary::kClamp, divided.unary(Unary::kScale, x, 1, 3), 0, 6);
+  divided.output(divided.binary(Binary::kDiv, divided.binary(Binary::kMul, gate, x), divided.constant_of({1}, {6})));
+  CHECK(check_graph(divided.finish()).size() == 1);
+  Builder others;  // other numbers, and what others need
+  const ValueId y = others.linear(others.input({3, 8}), 16), six = others.constant_of({1}, {6});
+  const ValueId wide = others.unary(Unary::kClamp, others.unary(Unary::kScale, y, 1, 3), 0, 7);
+  others.output(others.binary(Binary::kDiv, wide, six));
+  const ValueId needed = others.unary(Unary::kClamp, others.unary(Unary::kScale, y, 1, 3), 0, 6);
+  others.output(needed);
+  others.output(others.binary(Binary::kDiv, needed, six));
+  CHECK(check_graph(others.finish()).size() == 5);
+}
+
 TEST_CASE("graph passes: constants of channels move into weights and bias") {
   Builder b;
   const ValueId in = b.input({1, 6, 6, 8});
