@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, TypeAlias
 from . import _core, info
 from ._compare import check_outputs
 from ._state import States
+from .errors import ProgramLoadError
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO"
 
@@ -53,8 +54,6 @@ class Method:
     clone, run in parallel. The GIL is released while it computes.
     """
 
-    __slots__ = ("__weakref__", "_core_method", "_run", "_state")
-
     def __init__(self, core_method: _core.Method) -> None:
         self._core_method = core_method
         self._run = core_method.run
@@ -84,8 +83,8 @@ class Method:
         """``num_inputs``, ``num_outputs``, ``inputs``, ``outputs`` and ``backends``.
 
         Each input and output is a dictionary with ``kind``; tensors have ``scalar_type`` (a code), ``dtype``,
-        ``shape`` (the upper bound where ``dynamic``), ``dim_order``, ``is_memory_planned`` and ``nbytes``; other inputs
-        have ``value``, the only one the program was exported for.
+        ``shape`` (the upper bound where ``dynamic``), ``dim_order``, ``is_memory_planned`` and ``nbytes``; others have
+        ``value``, of inputs the only one the program was exported for, and -1 and ``[]`` for code and shape.
         """
         return self._core_method.metadata()
 
@@ -140,10 +139,17 @@ class Program:
             ProgramLoadError: no such method, missing external data, or a damaged delegate payload.
             OperatorNotFound, BackendNotAvailable: the program needs what this runtime does not have.
         """
+        name = self._known(name)
         with self._lock:
             if name not in self._methods:
                 self._methods[name] = Method(self._core_program.load_method(name, True))
             return self._methods[name]
+
+    def _known(self, name: str) -> str:
+        """The name; the core refuses unknown ones, and this what is no name at all, in the same words."""
+        if isinstance(name, str):
+            return name
+        raise ProgramLoadError(f"method {name!r} not found: the program has {', '.join(self.method_names)}")
 
     def clone_method(self, name: str) -> Method:
         """A new, independent copy of a method, with memory and state of its own but shared weights: to run the same
@@ -152,7 +158,7 @@ class Program:
         Raises:
             The same as load_method.
         """
-        return Method(self._core_program.load_method(name, False))
+        return Method(self._core_program.load_method(self._known(name), False))
 
     def metadata(self, name: str) -> dict[str, Any]:
         """``Method.metadata`` without loading the method.
@@ -160,7 +166,7 @@ class Program:
         Raises:
             ProgramLoadError: no such method.
         """
-        return self._core_program.metadata(name)
+        return self._core_program.metadata(self._known(name))
 
     def seed(self, value: int) -> None:
         """Seed what ``rand``, ``randn`` and ``native_dropout`` draw from (0 at load).

@@ -35,7 +35,7 @@ def runtime_info() -> dict[str, Any]:
         "executorch_version": EXECUTORCH_VERSION,
         "backends": _core.backend_names(),
         "operators": _core.operator_names(),
-        "kernel_libs": ["portable", "optimized", "quantized"],
+        "kernel_libs": ["portable", "optimized", "quantized", "lstm"],
         "supported_dtypes": list(_SUPPORTED_DTYPES),
         "bfloat16": _bfloat16_form(),
         "cpu": _core.isa(),

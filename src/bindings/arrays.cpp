@@ -98,7 +98,9 @@ bool refuse_other_than_sequence(PyObject* inputs, const executor::MethodSpec& sp
   if (!PyArray_Check(inputs) || spec.inputs.empty() || spec.inputs[0].kind != executor::ValueKind::kTensor)
     return false;
   const int rank = PyArray_NDIM(reinterpret_cast<PyArrayObject*>(inputs));
-  if (static_cast<size_t>(rank) != spec.inputs[0].sizes.size()) return false;
+  const Sizes sizes = spec.inputs[0].sizes;
+  // A row of numbers is a sequence of inputs that are one number each.
+  if (static_cast<size_t>(rank) != sizes.size() || (rank == 1 && sizes[0] == 1)) return false;
   PyErr_Format(PyExc_TypeError, "inputs: expected a sequence of arrays, got one array of rank %d, which input 0 has",
                rank);
   return true;
@@ -140,7 +142,7 @@ bool Inputs::add(PyObject* object, const executor::MethodSpec& spec, size_t inde
   if (expected.kind != executor::ValueKind::kTensor) return add_plain(object, spec, index);
   if (PyArray_CheckExact(object)) {
     auto* array = reinterpret_cast<PyArrayObject*>(object);
-    if (has_dtype(array, expected.dtype) && PyArray_ISALIGNED(array)) return add_array(array, expected.dtype);
+    if (has_dtype(array, expected.dtype) && PyArray_ISALIGNED(array)) return add_array(array, expected);
   }
   PyObject* convert = python_function("executorch_numpy_runtime._inputs", "to_array");
   if (convert == nullptr) return false;
@@ -153,19 +155,23 @@ bool Inputs::add(PyObject* object, const executor::MethodSpec& spec, size_t inde
     PyErr_SetString(PyExc_TypeError, "the input conversion did not give an array");
     return false;
   }
-  return add_array(reinterpret_cast<PyArrayObject*>(converted), expected.dtype);
+  return add_array(reinterpret_cast<PyArrayObject*>(converted), expected);
 }
 
-bool Inputs::add_array(PyArrayObject* array, DType dtype) {
+bool Inputs::add_array(PyArrayObject* array, const executor::ValueSpec& expected) {
   executor::TensorInput input;
   input.data = PyArray_DATA(array);
-  input.dtype = dtype;
+  input.dtype = expected.dtype;
   input.rank = static_cast<size_t>(PyArray_NDIM(array));
   if (input.rank <= kMaxRank) {
     Layout& layout = layouts_.emplace_back();
     for (size_t d = 0; d < input.rank; ++d) {
       layout.sizes[d] = PyArray_DIM(array, static_cast<int>(d));
       layout.strides_bytes[d] = PyArray_STRIDE(array, static_cast<int>(d));
+    }
+    if (input.rank == 0 && expected.sizes.size() == 1) {  // a number where the program takes a vector: one of size 1
+      input.rank = 1;
+      layout.sizes[0] = 1;
     }
     input.sizes = layout.sizes.data();
     input.strides_bytes = layout.strides_bytes.data();

@@ -34,7 +34,7 @@ class Inputs {
 
  private:
   bool add(PyObject* object, const executor::MethodSpec& spec, size_t index);
-  bool add_array(PyArrayObject* array, DType dtype);
+  bool add_array(PyArrayObject* array, const executor::ValueSpec& expected);
   bool add_plain(PyObject* object, const executor::MethodSpec& spec, size_t index);
 
   struct Layout {

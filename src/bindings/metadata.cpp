@@ -47,6 +47,10 @@ nb::dict value_dict(const executor::ValueSpec& spec) {
     dict["nbytes"] = spec.size_bytes;
     return dict;
   }
+  // As version 1.x had it, for code that reads these of every input.
+  dict["scalar_type"] = -1;
+  dict["shape"] = nb::list();
+  dict["is_memory_planned"] = false;
   if (const auto* i = std::get_if<int64_t>(&spec.traced)) dict["value"] = *i;
   if (const auto* d = std::get_if<double>(&spec.traced)) dict["value"] = *d;
   if (const auto* b = std::get_if<bool>(&spec.traced)) dict["value"] = *b;

@@ -49,6 +49,7 @@ namespace enr::ops {
 [[gnu::cold]] void register_softmax(OperatorTable& table);
 [[gnu::cold]] void register_attention(OperatorTable& table);
 [[gnu::cold]] void register_cached_attention(OperatorTable& table);
+[[gnu::cold]] void register_lstm(OperatorTable& table);
 [[gnu::cold]] void register_hadamard(OperatorTable& table);
 [[gnu::cold]] void register_products(OperatorTable& table);
 [[gnu::cold]] void register_embedding_bag(OperatorTable& table);

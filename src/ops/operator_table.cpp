@@ -47,6 +47,7 @@ const OperatorTable& operator_table() {
     ops::register_softmax(built);
     ops::register_attention(built);
     ops::register_cached_attention(built);
+    ops::register_lstm(built);
     ops::register_hadamard(built);
     ops::register_products(built);
     ops::register_embedding_bag(built);

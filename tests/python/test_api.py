@@ -74,6 +74,8 @@ def test_unknown_methods_are_answered_with_the_names():
     for call in (program.load_method, program.metadata, program.clone_method):
         with pytest.raises(en.ProgramLoadError, match="method 'x' not found: the program has forward"):
             call("x")
+        with pytest.raises(en.ProgramLoadError, match="method None not found: the program has forward"):
+            call(None)
 
 
 def test_missing_operators_are_listed_at_load():

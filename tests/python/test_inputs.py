@@ -192,6 +192,20 @@ def test_scalars_are_rank_zero_arrays(load):
         assert got.shape == () and got.dtype == np.float32 and got == 2.5
 
 
+def test_numbers_are_vectors_of_one_where_the_program_takes_a_vector(load):
+    p = ProgramBuilder()
+    x, y = p.input(np.int64, (1,)), p.input(np.float32, (1,))
+    p.output(x, y)
+    method = load(p)
+    for inputs in ([3, 2.5], [np.int64(3), np.float32(2.5)], [np.array(3), np.array(2.5, np.float32)]):
+        assert [(a.shape, a.item()) for a in method(inputs)] == [((1,), 3), ((1,), 2.5)]
+    assert load(clone(np.float32, (4,), dynamic=True))([2.5])[0].tolist() == [2.5]
+    assert load(clone(np.float32, (1,)))(np.array([2.5], np.float32))[0].tolist() == [2.5]
+    for sizes in ((2,), (1, 1)):
+        with pytest.raises(ExecutionError, match=r"expected an array of float32 .*, got an array of float32 \["):
+            load(clone(np.float32, sizes))([2.5])
+
+
 def test_dynamic_sizes_within_their_bounds(load):
     method = load(clone(np.float32, (8, 4), dynamic=True))
     rng = np.random.default_rng(0)
@@ -248,8 +262,9 @@ def test_metadata_says_what_is_expected(load):
         "dynamic": True,
         "nbytes": 12,
     }
-    assert meta["inputs"][1] == {"kind": "int", "value": 7}
-    assert meta["outputs"][1] == {"kind": "float", "value": 1.5}
+    other = {"scalar_type": -1, "shape": [], "is_memory_planned": False}
+    assert meta["inputs"][1] == {"kind": "int", "value": 7, **other}
+    assert meta["outputs"][1] == {"kind": "float", "value": 1.5, **other}
 
 
 def test_bfloat16_comes_as_ml_dtypes_and_goes_as_either(load):

@@ -95,6 +95,11 @@ void mul_scalar_out(OpContext& context, const Tensor& self, const Scalar& other,
   multiply(context, self, Number(other, computing_dtype(common)), common, out);
 }
 
+// An example of a custom operator that this package's versions 1.x came with.
+void triple_out(OpContext& context, const Tensor& self, Tensor& out) {
+  mul_scalar_out(context, self, Scalar(int64_t{3}), out);
+}
+
 enum class RoundingMode { kNone, kTrunc, kFloor };
 
 RoundingMode rounding_mode(const std::optional<std::string_view>& text) {
@@ -188,6 +193,7 @@ void register_arithmetic(OperatorTable& table) {
   table.add<mul_out>("aten::mul.out");
   table.add<mul_out>("aten::multiply.out");
   table.add<mul_scalar_out>("aten::mul.Scalar_out");
+  table.add<triple_out>("etnp::triple.out");
   table.add<div_out>("aten::div.out");
   table.add<div_out>("aten::divide.out");
   table.add<div_out>("aten::true_divide.out");

@@ -17,7 +17,8 @@ from .sample_arguments import DTYPES, Array, D, empty_calls, mixed_call, numpy_d
 from .sample_calls import CALLS, COMPARED_OUTS, IN_PLACE, RANDOM
 
 # Operators of ExecuTorch itself, which eager has no equal of: tested in files of their own.
-ELSEWHERE = ("aten::sym_", "aten::_local", "executorch_prim", "quantized_decomposed", "llama", "torchao", "preprocess")
+ELSEWHERE = ("aten::sym_", "aten::_local", "etnp", "executorch_prim", "quantized_decomposed", "llama", "torchao")
+ELSEWHERE += ("preprocess",)
 
 # Operators whose arguments speak of memory.
 OF_MEMORY_ORDER = qualified("as_strided_copy.out as_strided_scatter.out")
