@@ -29,7 +29,7 @@ struct Quantization {
     kNone,
     kPerTensor,   // scale, zero_point
     kPerChannel,  // scales along channel_dim, zero point 0 (8 for 4-bit weights)
-    kPerBlock,    // 4-bit weights: scales[channel][block of group_size inputs], zero point 8
+    kPerBlock,    // [outputs, inputs]: scales[output][block of group_size inputs], zero point 0 (8 for 4-bit weights)
     kPerRow,      // found at run time; rows span the nonbatch_dims innermost dims
   };
   Kind kind = Kind::kNone;

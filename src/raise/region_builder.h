@@ -40,7 +40,9 @@ struct Raised {
   Order order;
   Meaning meaning = Meaning::kElements;
   uint32_t dim = 0;
-  float epsilon = 0;  // of what is quantised at run time, the least scale
+  // Of what is quantised at run time: each row has its own parameters, or all have the same, of this least scale.
+  bool by_row = false;
+  float epsilon = 0;
 };
 
 Order row_major(size_t rank);

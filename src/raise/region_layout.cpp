@@ -92,6 +92,7 @@ ValueId RegionBuilder::reshaped(ValueId id, const Shape& shape) {
   const graph::Value from = graph.values[id];
   if (from.is_constant()) {
     graph::Quantization quantization = from.quantization;
+    if (quantization.kind == graph::Quantization::Kind::kPerBlock) return reshaped(dequantized(id), shape);
     if (quantization.kind == graph::Quantization::Kind::kPerChannel) {
       const std::optional<uint8_t> dim = find_dim(from.shape, quantization.channel_dim, shape);
       if (!dim) return reshaped(dequantized(id), shape);
@@ -107,6 +108,7 @@ ValueId RegionBuilder::reshaped(ValueId id, const Shape& shape) {
 }
 
 ValueId RegionBuilder::transposed(ValueId id, const Shape& permutation) {
+  if (graph.values[id].quantization.kind == graph::Quantization::Kind::kPerBlock) id = dequantized(id);
   ValueId& known = arranged_.try_emplace({id, concat("transpose", permutation.dims())}, kNoValue).first->second;
   if (known != kNoValue) return known;
   if (!graph.values[id].is_constant()) {

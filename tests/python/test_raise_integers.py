@@ -250,3 +250,84 @@ def test_what_is_quantised_at_run_time_multiplies_integers(shape: tuple[int, ...
     raised, steps = run(program, inputs, raised=True)
     np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-5)
     assert ("gemm dynamic int8" in steps) != returned  # integers that are returned are the operator's
+
+
+def quantise_rows(n: Network, x: TensorValue, shape: tuple[int, ...]) -> TensorValue:
+    name, rows = "quantized_decomposed::", (*shape[:-1], 1)
+    scale, zero_point = n.tensor(rows, np.float64), n.tensor(rows, np.int64)
+    n.program.call(name + "choose_qparams_per_token_asymmetric.out", x, np.int8, out=[scale, zero_point])
+    limits = (-128, 127, np.int8)
+    q = n.program.call(name + "quantize_per_token.out", x, scale, zero_point, *limits, out=n.tensor(shape, np.int8))
+    return n.call(name + "dequantize_per_token.out", q, scale, zero_point, *limits, np.float32, shape=shape)
+
+
+def quantise_tensor(n: Network, x: TensorValue, shape: tuple[int, ...]) -> TensorValue:
+    scale, zero_point = n.tensor((1,), np.float64), n.tensor((1,), np.int64)
+    choose, limits = "quantized_decomposed::choose_qparams.Tensor_out", (-128, 127, np.int8)
+    n.program.call(choose, x, -128, 127, 2.0**-12, np.int8, out=[scale, zero_point])
+    quantise, dequantise = (name.replace(".out", ".Tensor_out") for name in (QUANTIZE, DEQUANTIZE))
+    q = n.program.call(quantise, x, scale, zero_point, *limits, out=n.tensor(shape, np.int8))
+    return n.call(dequantise, q, scale, zero_point, *limits, None, shape=shape)
+
+
+def grouped_weights(n: Network, outputs: int, inputs: int, group: int, limit: int) -> TensorValue:
+    """Levels in [-limit, limit), a scale for each `group` of an output's."""
+    random, count = n.random, (outputs, inputs // group)
+    levels = n.program.constant(random.integers(-limit, limit, (outputs, inputs)).astype(np.int8))
+    scales = n.program.constant(random.uniform(0.001, 0.02, count).astype(np.float32))
+    zeros = n.program.constant(np.zeros(count, np.int32))
+    parameters = (-limit, limit - 1, np.int8, group, np.float32)
+    name = "quantized_decomposed::dequantize_per_channel_group.out"
+    return n.call(name, levels, scales, zeros, *parameters, shape=(outputs, inputs))
+
+
+@pytest.mark.parametrize(
+    ("group", "limit", "step"),
+    [(32, 8, "gemm dynamic int4"), (96, 8, "gemm dynamic int4"), (32, 100, "gemm"), (24, 8, "gemm")],
+)
+@pytest.mark.parametrize("shape", [(5, 96), (2, 3, 96), (1, 1, 96)])
+def test_rows_multiply_groups_of_weights(shape: tuple[int, ...], group: int, limit: int, step: str) -> None:
+    n = Network(np.random.default_rng(1), np.int8, False)
+    inputs = [n.random.normal(size=shape).astype(np.float32)]
+    y = quantise_rows(n, n.program.input(np.float32, shape), shape)
+    w = grouped_weights(n, 40, 96, group, limit)
+    n.program.output(n.call("aten::linear.out", y, w, n.bias(40), shape=(*shape[:-1], 40)))
+    program = n.program.build()
+    raised, steps = run(program, inputs, raised=True)
+    # A level may be the other neighbour where a number is in the middle between two.
+    np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-3)
+    assert step in steps and "dequantize rows" not in (steps if "int4" in step else [])
+
+
+@pytest.mark.parametrize("shape", [(5, 24), (2, 5, 24)])
+@pytest.mark.parametrize("axis", [0, None])
+def test_rows_multiply_bytes(shape: tuple[int, ...], axis: int | None) -> None:
+    n = Network(np.random.default_rng(2), np.int8, False)
+    inputs = [n.random.normal(size=shape).astype(np.float32)]
+    y = quantise_rows(n, n.program.input(np.float32, shape), shape)
+    rows = int(np.prod(shape[:-1]))
+    y = n.call("aten::view_copy.out", y, [rows, 24], shape=(rows, 24))
+    for outputs in (8, 16):  # two that read the same levels
+        w = n.call("aten::permute_copy.out", n.weights((outputs, 24), axis), [1, 0], shape=(24, outputs))
+        n.program.output(n.call("aten::mm.out", y, w, shape=(rows, outputs)))
+    program = n.program.build()
+    raised, steps = run(program, inputs, raised=True)
+    np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-3)
+    assert steps == ["quantize rows", "gemm dynamic int8", "gemm dynamic int8"]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dims", [1, 2])
+def test_convolutions_multiply_what_is_quantised_at_run_time(transposed: bool, dims: int) -> None:
+    n = Network(np.random.default_rng(3), np.int8, False)
+    shape = (2, 8, *[6] * dims)
+    inputs = [n.random.normal(size=shape).astype(np.float32)]
+    y = quantise_tensor(n, n.program.input(np.float32, shape), shape)
+    w = n.weights((8, 8, *[3] * dims), int(transposed))
+    window = ([1] * dims, [1] * dims, [1] * dims, transposed, [0] * dims, 1)
+    y = n.call("aten::convolution.out", y, w, n.bias(8), *window, shape=shape)
+    n.program.output(n.call("aten::relu.out", y, shape=shape))
+    program = n.program.build()
+    raised, steps = run(program, inputs, raised=True)
+    np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-5)
+    assert "conv dynamic int8" in steps

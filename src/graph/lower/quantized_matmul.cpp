@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -34,13 +35,18 @@ Products products_of(const Lowering& lowering, const Node& node) {
   const auto row = static_cast<size_t>(filter.shape[1]);
   weights.row_bytes = is_int4 ? (row + 1) / 2 : row;
   weights.zero_point = is_int4 ? 8 : filter.quantization.zero_point;
-  if (filter.quantization.kind == Quantization::Kind::kPerBlock) weights.block_size = filter.quantization.group_size;
+  if (filter.quantization.kind == Quantization::Kind::kPerBlock) {
+    weights.block_size = filter.quantization.group_size;
+    const std::vector<float>& scales = *filter.quantization.scales;
+    weights.has_float_scales = std::any_of(scales.begin(), scales.end(),
+                                           [](float scale) { return bfloat16_value(bfloat16_bits(scale)) != scale; });
+  }
   return products;
 }
 
 std::string weights_key(const kernels::QWeights& weights) {
   return concat(static_cast<int>(weights.type), ' ', static_cast<int>(weights.layout), ' ', weights.n, 'x', weights.k,
-                '/', weights.block_size, ' ', weights.zero_point, ' ');
+                '/', weights.block_size, ' ', weights.has_float_scales, ' ', weights.zero_point, ' ');
 }
 
 struct GemmStep : Step {
@@ -116,7 +122,7 @@ void lower_dynamic(Lowering& lowering, const Node& node, const Products& product
   const Value &in = lowering.value(node.inputs[0]), &filter = lowering.value(node.inputs[1]);
   const std::vector<float> scales = filter_scales(filter);
   std::vector<uint16_t> block_scales;
-  if (products.weights.block_size != 0) {
+  if (products.weights.block_size != 0 && !products.weights.has_float_scales) {
     for (const float scale : scales) block_scales.push_back(bfloat16_bits(scale));
   }
   const float* bias = constant_bias(lowering, node);

@@ -20,8 +20,11 @@ void dequantize(const Value& value, std::span<float> floats) {
   const auto* integers = reinterpret_cast<const T*>(value.data);
   const Quantization& q = value.quantization;
   const size_t channels = q.scales != nullptr ? q.scales->size() : 1;
-  const auto inner = static_cast<size_t>(
-      q.scales != nullptr ? value.shape.product(size_t{q.channel_dim} + 1, value.shape.rank()) : value.shape.numel());
+  const auto inner =
+      q.kind == Quantization::Kind::kPerBlock
+          ? q.group_size
+          : static_cast<size_t>(q.scales != nullptr ? value.shape.product(size_t{q.channel_dim} + 1, value.shape.rank())
+                                                    : value.shape.numel());
   for (size_t i = 0; i < floats.size(); ++i) {
     const float scale = q.scales != nullptr ? (*q.scales)[i / inner % channels] : q.scale;
     const int32_t zero_point = q.scales != nullptr ? 0 : q.zero_point;
@@ -32,7 +35,7 @@ void dequantize(const Value& value, std::span<float> floats) {
 std::string key(const Value& value) {
   const Quantization& q = value.quantization;
   std::string key = concat("dequantized ", static_cast<int>(value.dtype), ' ', value.shape.dims(), ' ', q.zero_point,
-                           ' ', +q.channel_dim, ' ');
+                           ' ', +q.channel_dim, ' ', q.group_size, ' ');
   const std::span<const float> scales =
       q.scales != nullptr ? std::span<const float>(*q.scales) : std::span(&q.scale, 1);
   return key.append(reinterpret_cast<const char*>(scales.data()), scales.size_bytes());

@@ -226,70 +226,10 @@ class IntegerNodes {
   std::vector<std::pair<uint32_t, Node>> inserted;  // before the node of this index
 };
 
-// The dequantisation whose result, seen as other rows of the same length perhaps, this is.
-const Node* find_row_dequantization(const Graph& graph, const std::vector<uint32_t>& writers, ValueId id) {
-  if (writers[id] == kNoValue) return nullptr;
-  const Node* node = &graph.nodes[writers[id]];
-  if (node->op == Op::kReshape && node->post.is_empty()) {
-    const Shape &from = graph.values[node->inputs[0]].shape, &to = graph.values[id].shape;
-    if (from.rank() == 0 || to.rank() == 0 || from.back() != to.back() || writers[node->inputs[0]] == kNoValue)
-      return nullptr;
-    node = &graph.nodes[writers[node->inputs[0]]];
-  }
-  const bool converts = node->op == Op::kConvert && writers[node->inputs[0]] != kNoValue &&
-                        graph.values[node->inputs[0]].quantization.kind == Quantization::Kind::kPerRow;
-  return converts ? node : nullptr;
-}
-
-// Linear layers of what is quantised at run time multiply the integers.
-void multiply_rows_in_integers(Graph& graph) {
-  const auto writers = find_writers(graph);
-  std::vector<Node> nodes;
-  for (const Node& old : graph.nodes) {
-    Node node = old;
-    const Node* rows =
-        node.op == Op::kFullyConnected ? find_row_dequantization(graph, writers, node.inputs[0]) : nullptr;
-    const auto is_quantized_by_row = [&](const Value& filter) {
-      const Quantization& q = filter.quantization;
-      const bool one_scale = q.kind == Quantization::Kind::kPerTensor && q.zero_point == 0;
-      const bool by_channel = q.kind == Quantization::Kind::kPerChannel &&
-                              q.channel_dim == (node.as<MatmulAttributes>().transposed ? 1 : 0);
-      return filter.is_constant() && filter.dtype == DType::kInt8 && (one_scale || by_channel);
-    };
-    if (rows != nullptr && is_quantized_by_row(graph.values[node.inputs[1]])) {
-      const Node& quantization = graph.nodes[writers[rows->inputs[0]]];
-      const bool is_seen_otherwise = rows->outputs[0] != node.inputs[0];
-      ValueId integers = rows->inputs[0];
-      if (is_seen_otherwise) {
-        // All rows have the same parameters: they are the same of the other rows.
-        if (!std::holds_alternative<WholeAttributes>(quantization.attributes)) {
-          nodes.push_back(std::move(node));
-          continue;
-        }
-        Value real;
-        real.shape = graph.values[node.inputs[0]].shape;
-        Node view = graph.nodes[writers[node.inputs[0]]];
-        view.inputs = {quantization.inputs[0]};
-        view.outputs = {graph.add_value(std::move(real))};
-        Node again = quantization;
-        again.inputs = view.outputs;
-        integers = add_value_like(graph, quantization.outputs[0], view.outputs[0]);
-        again.outputs = {integers};
-        nodes.push_back(std::move(view));
-        nodes.push_back(std::move(again));
-      }
-      node.inputs[0] = integers;
-    }
-    nodes.push_back(std::move(node));
-  }
-  graph.nodes = std::move(nodes);
-  remove_dead_nodes(graph);
-}
-
 }  // namespace
 
 void compute_in_integers(Graph& graph) {
-  multiply_rows_in_integers(graph);
+  multiply_levels(graph);
   const auto converts = [&](const Node& node) { return is_dequantization(graph, node); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), converts)) return;
   sink_dequantizations(graph);

@@ -153,14 +153,9 @@ void quantize_per_channel_out(OpContext& context, const Tensor& input, const Ten
   });
 }
 
-void dequantize_per_channel_out(OpContext& context, const Tensor& input, const Tensor& scales,
-                                const Tensor* zero_points, int64_t axis, int64_t, int64_t, DType, std::optional<DType>,
-                                Tensor& out) {
-  require_floating(out.dtype, "out");
-  const Channels c = channels_of(input, axis, scales, zero_points);
-  const auto* scale = row_major_as<float>(context, scales);
-  const auto* zero = zero_points == nullptr ? nullptr : row_major_as<float>(context, *zero_points);
-  context.resize(out, input.sizes());
+// zero: null where the zero points are 0.
+void dequantize_runs(OpContext& context, const Tensor& input, const Channels& c, const float* scale, const float* zero,
+                     Tensor& out) {
   with_storage_type(input.dtype, "input", [&]<class T>() {
     const auto* in = reinterpret_cast<const T*>(row_major(context, input));
     RowMajorOut result(context, out, DType::kFloat32);
@@ -171,6 +166,38 @@ void dequantize_per_channel_out(OpContext& context, const Tensor& input, const T
     });
     result.commit();
   });
+}
+
+void dequantize_per_channel_out(OpContext& context, const Tensor& input, const Tensor& scales,
+                                const Tensor* zero_points, int64_t axis, int64_t, int64_t, DType, std::optional<DType>,
+                                Tensor& out) {
+  require_floating(out.dtype, "out");
+  const Channels c = channels_of(input, axis, scales, zero_points);
+  const auto* scale = row_major_as<float>(context, scales);
+  const auto* zero = zero_points == nullptr ? nullptr : row_major_as<float>(context, *zero_points);
+  context.resize(out, input.sizes());
+  dequantize_runs(context, input, c, scale, zero, out);
+}
+
+// Runs of `group_size` neighbours in the rows of a matrix. Rows shorter than that are one run.
+void dequantize_per_channel_group_out(OpContext& context, const Tensor& input, const Tensor& scales,
+                                      const Tensor* zero_points, int64_t, int64_t, DType, int64_t group_size, DType,
+                                      Tensor& out) {
+  require_rank(input, 2, "input");
+  require_floating(out.dtype, "out");
+  if (group_size < 2) fail_execution("group_size: expected at least 2, got ", group_size);
+  const int64_t columns = input.size(1), group = std::min(group_size, std::max<int64_t>(columns, 1));
+  if (columns % group != 0) fail_execution("group_size: ", columns, " columns are no groups of ", group_size);
+  const Channels c{1, input.size(0) * (columns / group), group};
+  for (const Tensor* parameters : {&scales, zero_points}) {
+    if (parameters == nullptr || parameters->numel() == c.count) continue;
+    fail_execution(parameters == &scales ? "scales" : "zero_points", ": expected ", c.count, " elements, got ",
+                   describe(*parameters));
+  }
+  const auto* scale = row_major_as<float>(context, scales);
+  const auto* zero = zero_points == nullptr ? nullptr : row_major_as<float>(context, *zero_points);
+  context.resize(out, input.sizes());
+  dequantize_runs(context, input, c, scale, zero, out);
 }
 
 // Rows (tokens) of the last dim, one parameter for each.
@@ -297,6 +324,7 @@ void register_quantize(OperatorTable& table) {
   table.add<dequantize_per_tensor_tensor_out>("quantized_decomposed::dequantize_per_tensor.Tensor_out");
   table.add<quantize_per_channel_out>("quantized_decomposed::quantize_per_channel.out");
   table.add<dequantize_per_channel_out>("quantized_decomposed::dequantize_per_channel.out");
+  table.add<dequantize_per_channel_group_out>("quantized_decomposed::dequantize_per_channel_group.out");
   table.add<quantize_per_token_out>("quantized_decomposed::quantize_per_token.out");
   table.add<dequantize_per_token_out>("quantized_decomposed::dequantize_per_token.out");
   table.add<quantized_add_out>("quantized_decomposed::add.out");

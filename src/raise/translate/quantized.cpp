@@ -16,6 +16,7 @@ namespace enr::raise {
 namespace {
 
 using graph::Quantization;
+using graph::Shape;
 using graph::ValueId;
 
 // Scale and zero point at arguments 1 and 2, of all values of the dtype.
@@ -61,11 +62,19 @@ void dequantize_per_tensor(RegionBuilder& region, const Call& call) {
 
 template <class T>
 std::span<const T> constant_vector(const program::Tensor& tensor, DType dtype, int64_t count) {
-  if (tensor.storage != program::Storage::kConstant || tensor.dtype != dtype || tensor.sizes.size() != 1 ||
-      tensor.sizes[0] != count) {
+  if (tensor.storage != program::Storage::kConstant || tensor.dtype != dtype ||
+      tensor.size_bytes != static_cast<uint64_t>(count) * dtype_size(dtype) ||
+      !std::is_sorted(tensor.dim_order.begin(), tensor.dim_order.end())) {
     fail_execution("parameters");
   }
   return {reinterpret_cast<const T*>(tensor.bytes.data()), static_cast<size_t>(count)};
+}
+
+// Whether a constant of `count` integers is zero.
+bool is_zero(const program::Tensor& tensor, int64_t count) {
+  return tensor.storage == program::Storage::kConstant && is_integer(tensor.dtype) &&
+         tensor.size_bytes == static_cast<uint64_t>(count) * dtype_size(tensor.dtype) &&
+         std::all_of(tensor.bytes.begin(), tensor.bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 std::vector<float> constant_scales(const program::Tensor& tensor, int64_t count) {
@@ -99,7 +108,7 @@ ValueId dequantized(RegionBuilder& region, const program::Tensor& tensor, std::s
   std::string how = concat("dequantized ", static_cast<int>(tensor.dtype), " each ", inner, ' ');
   how.append(reinterpret_cast<const char*>(scales.data()), scales.size_bytes());
   how.append(reinterpret_cast<const char*>(zero_points.data()), zero_points.size_bytes());
-  return region.derive(DType::kFloat32, graph::Shape(tensor.sizes), tensor.bytes.data(), how, [&](std::byte* out) {
+  return region.derive(DType::kFloat32, Shape(tensor.sizes), tensor.bytes.data(), how, [&](std::byte* out) {
     if (tensor.dtype == DType::kInt8) dequantize<int8_t>(tensor, scales, zero_points, inner, out);
     if (tensor.dtype == DType::kUInt8) dequantize<uint8_t>(tensor, scales, zero_points, inner, out);
     if (tensor.dtype == DType::kInt32) dequantize<int32_t>(tensor, scales, zero_points, inner, out);
@@ -112,6 +121,9 @@ void dequantize_per_channel(RegionBuilder& region, const Call& call) {
   if (!is_quantized_constant(tensor)) fail_execution("not a constant");
   const graph::Shape sizes(tensor.sizes);
   const size_t axis = call.dim(3, sizes.rank());
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    if (!call.is_none(i) && call.tensor(i).sizes.size() != 1) fail_execution("parameters");
+  }
   std::vector<float> scales = constant_scales(call.tensor(1), sizes[axis]);
   std::span<const int64_t> zero_points;
   if (!call.is_none(2)) zero_points = constant_vector<int64_t>(call.tensor(2), DType::kInt64, sizes[axis]);
@@ -124,6 +136,21 @@ void dequantize_per_channel(RegionBuilder& region, const Call& call) {
   q.kind = Quantization::Kind::kPerChannel;
   q.scales = std::make_shared<const std::vector<float>>(std::move(scales));
   q.channel_dim = static_cast<uint8_t>(axis);
+  region.define(call.value(8), region.quantized_constant(tensor, q));
+}
+
+// Blocks of `group` inputs of each output.
+void dequantize_per_channel_group(RegionBuilder& region, const Call& call) {
+  const program::Tensor& tensor = call.tensor(0);
+  if (!is_quantized_constant(tensor) || tensor.sizes.size() != 2) fail_execution("not a constant matrix");
+  const int64_t columns = tensor.sizes[1], group = std::min(call.integer(6), columns);
+  if (group < 2 || columns % group != 0) fail_execution("groups");
+  const int64_t blocks = columns / group, count = tensor.sizes[0] * blocks;
+  Quantization q;
+  q.kind = blocks == 1 ? Quantization::Kind::kPerChannel : Quantization::Kind::kPerBlock;
+  q.scales = std::make_shared<const std::vector<float>>(constant_scales(call.tensor(1), count));
+  q.group_size = static_cast<uint32_t>(group);
+  if (!call.is_none(2) && !is_zero(call.tensor(2), count)) fail_execution("zero points");
   region.define(call.value(8), region.quantized_constant(tensor, q));
 }
 
@@ -142,44 +169,67 @@ void choose_parameters(RegionBuilder& region, const Call& call) {
   region.define_unwritten(call.value(6), with_meaning(self, Meaning::kZeroPoint), {1}, DType::kInt64);
 }
 
-// The least scale of the parameters at arguments 1 and 2, which must be those of the value.
-float require_parameters_of(RegionBuilder& region, const Call& call, graph::ValueId id) {
-  const Raised scale = region.read_condition(call.value(1)), zero_point = region.read_condition(call.value(2));
-  if (scale.meaning != Meaning::kScale || zero_point.meaning != Meaning::kZeroPoint || scale.id != id ||
-      zero_point.id != id || scale.epsilon != zero_point.epsilon) {
-    fail_execution("parameters of something else");
-  }
-  return scale.epsilon;
+// Of every row: the parameters XNNPACK finds.
+void choose_row_parameters(RegionBuilder& region, const Call& call) {
+  Raised self = region.read(call.value(0));
+  if (self.order.rank() == 0) fail_execution("a scalar");
+  self.by_row = true;
+  Shape sizes = region.sizes(self);
+  sizes.back() = 1;
+  const DType dtype = call.tensor(2).dtype;
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64) fail_execution("scales");
+  region.define_unwritten(call.value(2), with_meaning(self, Meaning::kScale), sizes, dtype);
+  region.define_unwritten(call.value(3), with_meaning(self, Meaning::kZeroPoint), sizes, DType::kInt64);
 }
 
+// The value with how it is quantised, which the parameters at arguments 1 and 2 must be of.
+Raised with_parameters(RegionBuilder& region, const Call& call, Raised value, bool by_row) {
+  const Raised scale = region.read_condition(call.value(1)), zero_point = region.read_condition(call.value(2));
+  if (scale.meaning != Meaning::kScale || zero_point.meaning != Meaning::kZeroPoint || scale.id != value.id ||
+      zero_point.id != value.id || scale.epsilon != zero_point.epsilon || scale.by_row != by_row ||
+      zero_point.by_row != by_row) {
+    fail_execution("parameters of something else");
+  }
+  value.by_row = by_row;
+  value.epsilon = scale.epsilon;
+  return value;
+}
+
+template <bool by_row>
 void quantize_at_run_time(RegionBuilder& region, const Call& call) {
-  Raised self = region.read(call.value(0));
-  self.epsilon = require_parameters_of(region, call, self.id);
+  const Raised self = with_parameters(region, call, region.read(call.value(0)), by_row);
   if (call.integer(3) != -128 || call.integer(4) != 127) fail_execution("limits");
   region.define_unwritten(call.value(6), with_meaning(self, Meaning::kIntegers), region.sizes(self), DType::kInt8);
 }
 
+template <bool by_row>
 void dequantize_at_run_time(RegionBuilder& region, const Call& call) {
-  Raised self = region.read_condition(call.value(0));
-  const float epsilon = require_parameters_of(region, call, self.id);
-  if (self.meaning != Meaning::kIntegers || self.epsilon != epsilon) fail_execution("parameters of something else");
-  self.meaning = Meaning::kElements;
-  const size_t rank = self.order.rank();
-  if (rank == 0) fail_execution("a scalar");
-  const ValueId integers =
-      region.emit(graph::Op::kConvert, {region.arrange(self, row_major(rank))}, graph::WholeAttributes{epsilon});
+  const Raised self = region.read_condition(call.value(0));
+  const Raised expected = with_parameters(region, call, self, by_row);
+  if (self.meaning != Meaning::kIntegers || self.by_row != by_row || self.epsilon != expected.epsilon)
+    fail_execution("parameters of something else");
+  if (self.order.rank() == 0) fail_execution("a scalar");
+  const Order order = by_row ? row_major(self.order.rank()) : self.order;
+  graph::Attributes attributes;
+  if (!by_row) attributes = graph::WholeAttributes{self.epsilon};
+  const ValueId real = region.arrange({self.id, self.order}, order);
+  const ValueId integers = region.emit(graph::Op::kConvert, {real}, attributes);
   region.graph.values[integers].dtype = DType::kInt8;
   region.graph.values[integers].quantization.kind = Quantization::Kind::kPerRow;
-  region.define(call.value(7), {region.emit(graph::Op::kConvert, {integers}), row_major(rank)});
+  region.define(call.value(7), {region.emit(graph::Op::kConvert, {integers}), order});
 }
 
 constexpr NamedTranslation kRows[] = {
     {"quantized_decomposed::choose_qparams.Tensor_out", choose_parameters},
-    {"quantized_decomposed::quantize_per_tensor.Tensor_out", quantize_at_run_time},
-    {"quantized_decomposed::dequantize_per_tensor.Tensor_out", dequantize_at_run_time},
+    {"quantized_decomposed::quantize_per_tensor.Tensor_out", quantize_at_run_time<false>},
+    {"quantized_decomposed::dequantize_per_tensor.Tensor_out", dequantize_at_run_time<false>},
+    {"quantized_decomposed::choose_qparams_per_token_asymmetric.out", choose_row_parameters},
+    {"quantized_decomposed::quantize_per_token.out", quantize_at_run_time<true>},
+    {"quantized_decomposed::dequantize_per_token.out", dequantize_at_run_time<true>},
     {"quantized_decomposed::quantize_per_tensor.out", quantize},
     {"quantized_decomposed::dequantize_per_tensor.out", dequantize_per_tensor},
     {"quantized_decomposed::dequantize_per_channel.out", dequantize_per_channel},
+    {"quantized_decomposed::dequantize_per_channel_group.out", dequantize_per_channel_group},
 };
 
 }  // namespace

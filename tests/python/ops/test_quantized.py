@@ -101,6 +101,42 @@ def test_per_channel(dtype, storage, shape, parameter, with_zero_points, seed, d
     np.testing.assert_array_equal(back, (shifted * scales.astype(F32).reshape(along)).astype(F32))
 
 
+@pytest.mark.parametrize("parameter", [F32, F64])
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize(("columns", "group"), [(12, 4), (12, 12), (8, 32)])
+@pytest.mark.parametrize("with_zero_points", [False, True])
+def test_per_channel_group(storage, columns, group, parameter, with_zero_points):
+    random = np.random.default_rng(0)
+    low, high = max(np.iinfo(storage).min, -1000), min(np.iinfo(storage).max, 1000)
+    levels = random.integers(low, high + 1, (3, columns)).astype(storage)
+    parameters = (3, columns // min(group, columns))
+    scales = random.uniform(0.01, 2, parameters).astype(F32).astype(parameter)
+    zeros = random.integers(-8, 8, parameters).astype(np.int32)
+    got = call_one(
+        NAME + "dequantize_per_channel_group.out",
+        levels,
+        scales,
+        zeros if with_zero_points else None,
+        low,
+        high,
+        storage,
+        group,
+        F32,
+        dtype=F32,
+        shape=(3, columns),
+    )
+    runs = levels.reshape(*parameters, -1).astype(F32) - (zeros[..., None].astype(F32) if with_zero_points else 0)
+    np.testing.assert_array_equal(got, (runs * scales.astype(F32)[..., None]).astype(F32).reshape(3, columns))
+
+
+def test_per_channel_group_refuses():
+    levels, scales = np.ones((2, 12), np.int8), np.ones((2, 3), F32)
+    for message, sizes, group in (("group_size", scales, 1), ("group_size", scales, 5), ("scales", scales[:1], 4)):
+        with pytest.raises(en.ExecutionError, match=message):
+            call_one(NAME + "dequantize_per_channel_group.out", levels, sizes, None, -8, 7, np.int8, group, F32,
+                     dtype=F32, shape=(2, 12))  # fmt: skip
+
+
 @given(dtype=st.sampled_from(FLOATS), shape=st.sampled_from([(1, 5), (4, 8), (2, 3, 7), (0, 4)]),
        parameter=st.sampled_from([F32, F64]), seed=st.integers(0, 999))  # fmt: skip
 @EXAMPLES
