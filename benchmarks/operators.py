@@ -1,6 +1,7 @@
 """One operator at a time, against numpy and another package, family by family.
 
     PYTHONPATH=tests/python [taskset -c 0] PYTHON benchmarks/operators.py [--peer PYTHON] [--only TEXT ...] [--rounds N]
+        [--part I/N]
 
 PYTHON holds this package, numpy and flatbuffers. `--peer` is an interpreter whose environment holds another package of
 the same name and API. Every row is a program of one operator; times are medians of interleaved rounds, in microseconds,
@@ -12,6 +13,7 @@ is faster. All use the processors this process may use.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -43,7 +45,7 @@ def timed(function, seconds=0.06):
 
 def program_of(case, result):
     """The case as a program, and its inputs."""
-    from operator_cases import Constant
+    from operator_cases import Bits, Constant, Laid
 
     from builder import OptionalTensors, ProgramBuilder
 
@@ -53,6 +55,12 @@ def program_of(case, result):
         if isinstance(argument, np.ndarray):
             inputs.append(argument)
             return p.input(argument.dtype, argument.shape)
+        if isinstance(argument, Laid):
+            inputs.append(argument.laid())
+            return p.input(argument.array.dtype, argument.array.shape, dim_order=argument.order)
+        if isinstance(argument, Bits):
+            inputs.append(argument.array)
+            return p.input(argument.dtype, argument.array.shape)
         if isinstance(argument, Constant):
             return p.constant(argument.array)
         if isinstance(argument, OptionalTensors):
@@ -62,8 +70,10 @@ def program_of(case, result):
         return argument
 
     arguments = [slot(argument) for argument in case.arguments]
-    outs = [p.tensor(dtype, shape) for shape, dtype in case.outs or [(np.shape(result), np.asarray(result).dtype)]]
-    p.call(case.operator, *arguments, out=outs if len(outs) > 1 else outs[0])
+    given = case.outs or [(np.shape(result), np.asarray(result).dtype)]
+    outs = [p.tensor(dtype, shape, dim_order=order[0] if order else None) for shape, dtype, *order in given]
+    out = p.value(outs) if case.gives_list else outs if len(outs) > 1 else outs[0]
+    p.call(case.operator, *arguments, out=out)
     p.output(*outs)
     return p.build(), inputs
 
@@ -134,6 +144,7 @@ def main():
     parser.add_argument("--peer", help="interpreter with the other package")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of family or case names")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--part", default="1/1", help="2/5: of the rows, the second and every fifth from there")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -142,16 +153,18 @@ def main():
 
     import executorch_numpy_runtime as en
 
-    chosen = [c for c in cases() if any(text in f"{c.family} {c.name}" for text in options.only)]
+    first, step = map(int, options.part.split("/"))
+    named = (c for c in cases() if any(text in f"{c.family} {c.name}" for text in options.only))
+    chosen = itertools.islice(named, first - 1, None, step)
     peer = Worker(options.peer) if options.peer else None
     cpus = len(os.sched_getaffinity(0))
     print(f"{platform.machine()} {en.runtime_info()['cpu']}, {cpus} processor(s), numpy {np.__version__}")
-    print(f"{'':13}{'':20} {'ours us':>10} {'numpy us':>10} {'ratio':>6}  {'peer us':>10} {'ratio':>6}")
-    slow = 0
+    print(f"{'':13}{'':25} {'ours us':>10} {'numpy us':>10} {'ratio':>6}  {'peer us':>10} {'ratio':>6}")
+    count = slow = 0
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
-        for index, case in enumerate(chosen):
+        for count, case in enumerate(chosen, 1):
             program, inputs = program_of(case, case.in_numpy() if case.in_numpy else None)
-            path = Path(folder) / str(index)
+            path = Path(folder) / str(count)
             path.with_suffix(".pte").write_bytes(program)
             # An array that is given twice stays one.
             order = [next(k for k, other in enumerate(inputs) if other is array) for array in inputs]
@@ -164,8 +177,8 @@ def main():
             cells = [cell(rounds, other) for other in (1, 2)]
             slow += not all(fine for _, fine in cells)
             shown = statistics.median(r[0] for r in rounds)
-            print(f"{case.family:13}{case.name:20} {shown:10.1f} {cells[0][0]} {cells[1][0]}", flush=True)
-    print(f"{slow} of {len(chosen)} slower than 1.2 times numpy or the peer")
+            print(f"{case.family:13}{case.name:25} {shown:10.1f} {cells[0][0]} {cells[1][0]}", flush=True)
+    print(f"{slow} of {count} slower than 1.2 times numpy or the peer")
     return None
 
 
