@@ -47,31 +47,25 @@ def _data_files(given: Any) -> list[Any]:
     return [given] if is_one else list(given)
 
 
-class Method:
+class Method(_core.Method):
     """A loaded method of a program. Call it with a sequence of inputs, get a list of outputs.
 
+    Inputs are arrays, anything numpy can read as one, or the traced value of a non-tensor input; they are checked
+    completely before anything runs. Outputs are fresh arrays. Wrong inputs (the message names the one) and failing
+    operators raise ExecutionError and leave the state unchanged.
+
     A method owns its memory and state. Calls from several threads wait for each other; two methods, or a method and its
-    clone, run in parallel. The GIL is released while it computes.
+    clone, run in parallel. The GIL is released while it computes, unless that takes less than a few microseconds.
     """
 
-    def __init__(self, core_method: _core.Method) -> None:
-        self._core_method = core_method
-        self._run = core_method.run
+    def __init__(self, program: _core.Program, name: str, shares: bool) -> None:
+        super().__init__(program, name, shares)
         self._state: States | None = None
-
-    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """Run on the inputs: arrays, anything numpy can read as one, or the traced value of a non-tensor input.
-
-        Outputs are fresh arrays. Inputs are checked completely before anything runs.
-
-        Raises:
-            ExecutionError: wrong inputs (the message names the one), or a failing operator; state is unchanged.
-        """
-        return self._run(inputs)
+        info.remember_method(self)
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:
         """The same as calling the method; the name of ``executorch.runtime``."""
-        return self._run(inputs)
+        return self(inputs)
 
     @property
     def name(self) -> str:
@@ -86,24 +80,24 @@ class Method:
         ``shape`` (the upper bound where ``dynamic``), ``dim_order``, ``is_memory_planned`` and ``nbytes``; others have
         ``value``, of inputs the only one the program was exported for, and -1 and ``[]`` for code and shape.
         """
-        return self._core_method.metadata()
+        return self.describe()
 
     @property
     def state(self) -> States:
         """The buffers that keep their content from call to call, by name."""
         if self._state is None:
-            self._state = States(self._core_method)
+            self._state = States(self)
         return self._state
 
     def reset(self) -> None:
         """Put every buffer back to its value at load: the exported initial value, or zeros."""
-        self._core_method.reset()
+        super().reset()
 
     @property
     def memory(self) -> dict[str, int]:
         """Bytes by use: ``planned`` (arenas), ``constant`` (in the file), ``packed`` (constants in kernel layouts,
         shared by the program's methods) and ``workspace`` (delegates' intermediate values)."""
-        return self._core_method.memory()
+        return self.memory_report()
 
     def profile(self, inputs: Sequence[Any]) -> tuple[list[Any], list[dict[str, Any]]]:
         """Run once and record every operator, delegate, region of operators, and step inside the last two.
@@ -112,7 +106,7 @@ class Method:
             The outputs, and the events in order of completion: dictionaries with ``kind``, ``name``, ``detail``,
             ``instruction``, ``start_ns`` and ``duration_ns``.
         """
-        return self._core_method.profile(inputs)
+        return super().profile(inputs)
 
     def __repr__(self) -> str:
         meta = self.metadata
@@ -142,7 +136,7 @@ class Program:
         name = self._known(name)
         with self._lock:
             if name not in self._methods:
-                self._methods[name] = Method(self._core_program.load_method(name, True))
+                self._methods[name] = Method(self._core_program, name, True)
             return self._methods[name]
 
     def _known(self, name: str) -> str:
@@ -158,7 +152,7 @@ class Program:
         Raises:
             The same as load_method.
         """
-        return Method(self._core_program.load_method(self._known(name), False))
+        return Method(self._core_program, self._known(name), False)
 
     def metadata(self, name: str) -> dict[str, Any]:
         """``Method.metadata`` without loading the method.

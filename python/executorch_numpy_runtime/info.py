@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import gc
+import threading
+import weakref
 from typing import Any
 
 from . import _core
@@ -68,9 +69,21 @@ def get_num_threads() -> int:
     return _core.num_threads()
 
 
+_methods: weakref.WeakSet[_core.Method] = weakref.WeakSet()
+_methods_lock = threading.Lock()
+
+
+def remember_method(method: _core.Method) -> None:
+    """Count a loaded method in, for as long as it lives."""
+    with _methods_lock:
+        _methods.add(method)
+
+
 def xnnpack_workspace_size_bytes() -> int:
     """Bytes that delegated programs hold for intermediate values, summed over all loaded methods of the process."""
-    return sum(m.memory()["workspace"] for m in gc.get_objects() if isinstance(m, _core.Method))
+    with _methods_lock:
+        methods = list(_methods)
+    return sum(method.memory_report()["workspace"] for method in methods)
 
 
 def openvino_inference_precision() -> str:

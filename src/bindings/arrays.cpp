@@ -108,8 +108,11 @@ bool refuse_other_than_sequence(PyObject* inputs, const executor::MethodSpec& sp
 
 }  // namespace
 
-Inputs::~Inputs() {
+void Inputs::clear() noexcept {
+  items_.clear();
+  layouts_.clear();
   for (PyObject* object : owned_) Py_DECREF(object);
+  owned_.clear();
 }
 
 bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
@@ -119,7 +122,7 @@ bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
   owned_.push_back(fast);
   const Py_ssize_t count = PySequence_Size(fast);
   items_.reserve(static_cast<size_t>(count));
-  layouts_.reserve(static_cast<size_t>(count));
+  layouts_.reserve(static_cast<size_t>(count) * 2 * kMaxRank);
   owned_.reserve(static_cast<size_t>(count) + 1);
   const bool is_list = PyList_Check(fast) != 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
@@ -164,17 +167,16 @@ bool Inputs::add_array(PyArrayObject* array, const executor::ValueSpec& expected
   input.dtype = expected.dtype;
   input.rank = static_cast<size_t>(PyArray_NDIM(array));
   if (input.rank <= kMaxRank) {
-    Layout& layout = layouts_.emplace_back();
-    for (size_t d = 0; d < input.rank; ++d) {
-      layout.sizes[d] = PyArray_DIM(array, static_cast<int>(d));
-      layout.strides_bytes[d] = PyArray_STRIDE(array, static_cast<int>(d));
-    }
+    int64_t* layout = layouts_.data() + layouts_.size();  // reserved: it does not move
     if (input.rank == 0 && expected.sizes.size() == 1) {  // a number where the program takes a vector: one of size 1
       input.rank = 1;
-      layout.sizes[0] = 1;
+      layouts_.insert(layouts_.end(), {1, 0});
+    } else {
+      layouts_.insert(layouts_.end(), PyArray_DIMS(array), PyArray_DIMS(array) + input.rank);
+      layouts_.insert(layouts_.end(), PyArray_STRIDES(array), PyArray_STRIDES(array) + input.rank);
     }
-    input.sizes = layout.sizes.data();
-    input.strides_bytes = layout.strides_bytes.data();
+    input.sizes = layout;
+    input.strides_bytes = layout + input.rank;
   }
   items_.emplace_back(input);
   return true;
@@ -235,7 +237,7 @@ bool Inputs::add_plain(PyObject* object, const executor::MethodSpec& spec, size_
 }
 
 PyObject* new_array(DType dtype, Sizes sizes) {
-  std::array<npy_intp, kMaxRank> dims{};
+  std::array<npy_intp, kMaxRank> dims;
   for (size_t d = 0; d < sizes.size(); ++d) dims[d] = static_cast<npy_intp>(sizes[d]);
   const int type = numpy_type(dtype);
   if (type >= 0) return PyArray_SimpleNew(static_cast<int>(sizes.size()), dims.data(), type);

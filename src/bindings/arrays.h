@@ -18,11 +18,11 @@ int import_numpy();
 // numpy's type number of a dtype that numpy itself has; -1 for the others (bfloat16, float8).
 int numpy_type(DType dtype) noexcept;
 
-// The inputs of one call, ready for Method::run, with the arrays they point into kept alive.
+// The inputs of one call, ready for Method::run, with the arrays they point into kept alive until clear().
 class Inputs {
  public:
   Inputs() = default;
-  ~Inputs();
+  ~Inputs() { clear(); }
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
 
@@ -32,17 +32,16 @@ class Inputs {
 
   std::span<const executor::Input> items() const noexcept { return items_; }
 
+  // Empty again, ready for another call, which finds the memory there.
+  void clear() noexcept;
+
  private:
   bool add(PyObject* object, const executor::MethodSpec& spec, size_t index);
   bool add_array(PyArrayObject* array, const executor::ValueSpec& expected);
   bool add_plain(PyObject* object, const executor::MethodSpec& spec, size_t index);
 
-  struct Layout {
-    std::array<int64_t, kMaxRank> sizes;
-    std::array<int64_t, kMaxRank> strides_bytes;
-  };
   std::vector<executor::Input> items_;
-  std::vector<Layout> layouts_;
+  std::vector<int64_t> layouts_;  // sizes and strides of the arrays, which other threads may reshape meanwhile
   std::vector<PyObject*> owned_;
 };
 

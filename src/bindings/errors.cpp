@@ -2,6 +2,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
+#include <new>
+
 #include "base/error.h"
 
 namespace enr::bindings {
@@ -39,6 +42,20 @@ void raise(const Error& error) {
 }
 
 }  // namespace
+
+void set_python_error() {
+  try {
+    throw;
+  } catch (nanobind::python_error& error) {
+    error.restore();
+  } catch (const Error& error) {
+    raise(error);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
 
 void register_errors() {
   nanobind::register_exception_translator([](const std::exception_ptr& pointer, void*) {

@@ -31,11 +31,16 @@ auto take_gil(Take take) {
 class ReleasedGil {
  public:
   ReleasedGil() noexcept : state_(PyEval_SaveThread()) {}
-  ~ReleasedGil() {
-    take_gil([this] { PyEval_RestoreThread(state_); });
-  }
+  ~ReleasedGil() { take_back(); }
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+  // Ends the release before the life of this object does.
+  void take_back() {
+    if (state_ == nullptr) return;
+    take_gil([this] { PyEval_RestoreThread(state_); });
+    state_ = nullptr;
+  }
 
  private:
   PyThreadState* state_;

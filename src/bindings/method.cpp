@@ -1,16 +1,15 @@
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include <memory>
 #include <vector>
 
 #include "base/error.h"
 #include "bindings/arrays.h"
 #include "bindings/classes.h"
+#include "bindings/errors.h"
 #include "bindings/gil.h"
+#include "bindings/loaded_method.h"
 #include "bindings/metadata.h"
-#include "executor/method.h"
 
 namespace nb = nanobind;
 
@@ -18,70 +17,43 @@ namespace enr::bindings {
 
 namespace {
 
-// Fresh arrays for the outputs that a call can write in place; null for the others.
-class OutputArrays {
- public:
-  // False with a Python error set where there is not enough memory.
-  bool make(const executor::MethodSpec& spec) {
-    for (size_t i = 0; i < spec.outputs.size(); ++i) {
-      const executor::ValueSpec& output = spec.outputs[i];
-      if (!output.is_writable_in_place) continue;
-      arrays_.resize(spec.outputs.size());
-      memory_.resize(spec.outputs.size());
-      PyObject* array = new_array(output.dtype, output.sizes);
-      if (array == nullptr) return false;
-      arrays_[i] = nb::steal(array);
-      memory_[i] = static_cast<std::byte*>(array_data(array));
-    }
-    return true;
-  }
-  std::span<std::byte* const> memory() const noexcept { return memory_; }
-  // A new reference to output i: its array, filled by the call, or a copy of `value`.
-  PyObject* take(size_t i, const Value& value) {
-    return i < arrays_.size() && arrays_[i].is_valid() ? arrays_[i].release().ptr() : to_python(value);
-  }
-
- private:
-  std::vector<nb::object> arrays_;
-  std::vector<std::byte*> memory_;
-};
-
-// Runs the method on a sequence of inputs and gives the list of outputs. The GIL is released while it computes.
-nb::object call(executor::Method& self, nb::handle sequence, TraceSink* trace) {
-  Inputs inputs;
-  OutputArrays arrays;
-  if (!inputs.read(sequence.ptr(), self.spec()) || !arrays.make(self.spec())) throw nb::python_error();
-  PyObject* outputs = nullptr;
-  {
-    const ReleasedGil release;
-    const auto consume = [&](std::span<const Value* const> values) {
-      const TakenGil acquire;
-      outputs = PyList_New(static_cast<Py_ssize_t>(values.size()));
-      for (size_t i = 0; outputs != nullptr && i < values.size(); ++i) {
-        PyObject* item = arrays.take(i, *values[i]);
-        if (item == nullptr || PyList_SetItem(outputs, static_cast<Py_ssize_t>(i), item) < 0) Py_CLEAR(outputs);
-      }
-    };
-    self.run(inputs.items(), consume, arrays.memory(), trace);
-  }
-  if (outputs == nullptr) throw nb::python_error();
-  return nb::steal(outputs);
+// The one argument of a call, `inputs`; null with an error set.
+PyObject* call_argument(PyObject* args, PyObject* kwargs) {
+  const Py_ssize_t named = kwargs != nullptr ? PyDict_Size(kwargs) : 0;
+  if (PyTuple_Size(args) == 1 && named == 0) return PyTuple_GetItem(args, 0);
+  PyObject* inputs = named == 1 && PyTuple_Size(args) == 0 ? PyDict_GetItemString(kwargs, "inputs") : nullptr;
+  if (inputs == nullptr) PyErr_SetString(PyExc_TypeError, "a method takes one argument, inputs: a sequence of arrays");
+  return inputs;
 }
 
-nb::object run(executor::Method& self, nb::handle sequence) { return call(self, sequence, nullptr); }
+// The type's tp_call: the shortest way from Python.
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_TypeError, "the method was not loaded");
+    return nullptr;
+  }
+  PyObject* inputs = call_argument(args, kwargs);
+  if (inputs == nullptr) return nullptr;
+  try {
+    return nb::inst_ptr<LoadedMethod>(self)->call(inputs).release().ptr();
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
 
-nb::list states(executor::Method& self) {
+nb::list states(LoadedMethod& self) {
   nb::list list;
-  for (const executor::StateSpec& spec : self.states()) list.append(state_dict(spec));
+  for (const executor::StateSpec& spec : self.core().states()) list.append(state_dict(spec));
   return list;
 }
 
-const executor::StateSpec& state(executor::Method& self, size_t index) {
-  if (index >= self.states().size()) throw nb::index_error("no such state");
-  return self.states()[index];
+const executor::StateSpec& state(LoadedMethod& self, size_t index) {
+  if (index >= self.core().states().size()) throw nb::index_error("no such state");
+  return self.core().states()[index];
 }
 
-nb::object get_state(executor::Method& self, size_t index) {
+nb::object get_state(LoadedMethod& self, size_t index) {
   const executor::StateSpec& spec = state(self, index);
   PyObject* array = new_array(spec.dtype, spec.sizes);
   if (array == nullptr) throw nb::python_error();
@@ -90,23 +62,28 @@ nb::object get_state(executor::Method& self, size_t index) {
   for (const int64_t size : spec.sizes) size_bytes *= static_cast<size_t>(size);
   auto* data = static_cast<std::byte*>(array_data(array));
   const ReleasedGil release;
-  self.get_state(index, data, size_bytes);
+  self.core().get_state(index, data, size_bytes);
   return result;
 }
 
 // `bytes`: the elements in row-major order, checked by the caller in Python.
-void set_state(executor::Method& self, size_t index, const nb::bytes& bytes) {
+void set_state(LoadedMethod& self, size_t index, const nb::bytes& bytes) {
   state(self, index);
   const auto* data = static_cast<const std::byte*>(bytes.data());
   const size_t size = bytes.size();
   const ReleasedGil release;
-  self.set_state(index, data, size);
+  self.core().set_state(index, data, size);
 }
 
-nb::dict memory(executor::Method& self) {
+void reset(LoadedMethod& self) {
+  const ReleasedGil release;
+  self.core().reset();
+}
+
+nb::dict memory(LoadedMethod& self) {
   const executor::MemoryReport report = [&] {
     const ReleasedGil release;
-    return self.memory();
+    return self.core().memory();
   }();
   nb::dict dict;
   dict["planned"] = report.planned_bytes;
@@ -150,26 +127,27 @@ class Recorder final : public TraceSink {
 };
 
 // One run with every instruction recorded: (outputs, events).
-nb::tuple profile(executor::Method& self, nb::handle sequence) {
+nb::tuple profile(LoadedMethod& self, nb::handle inputs) {
   Recorder recorder;
-  nb::object outputs = call(self, sequence, &recorder);
+  nb::object outputs = self.call(inputs, &recorder);
   return nb::make_tuple(outputs, recorder.take());
 }
 
 }  // namespace
 
 void bind_method(nb::module_& module) {
-  nb::class_<executor::Method>(module, "Method", "A loaded method.")
-      .def("run", &run, nb::arg("inputs").none(),
-           nb::sig("def run(self, inputs: collections.abc.Sequence[typing.Any]) -> list[typing.Any]"))
+  static const PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call)}, {0, nullptr}};
+  nb::class_<LoadedMethod>(module, "Method", nb::type_slots(slots), "A loaded method.")
+      .def(nb::init<executor::Program&, const std::string&, bool>(), nb::arg("program"), nb::arg("name"),
+           nb::arg("shares"))
       .def(
-          "metadata", [](executor::Method& self) { return metadata_dict(self.spec()); },
-          nb::sig("def metadata(self) -> dict[str, typing.Any]"))
+          "describe", [](LoadedMethod& self) { return metadata_dict(self.core().spec()); },
+          nb::sig("def describe(self) -> dict[str, typing.Any]"))
       .def("states", &states, nb::sig("def states(self) -> list[dict[str, typing.Any]]"))
       .def("get_state", &get_state, nb::arg("index"), nb::sig("def get_state(self, index: int) -> typing.Any"))
       .def("set_state", &set_state, nb::arg("index"), nb::arg("data"))
-      .def("reset", &executor::Method::reset, nb::call_guard<ReleasedGil>())
-      .def("memory", &memory, nb::sig("def memory(self) -> dict[str, int]"))
+      .def("reset", &reset)
+      .def("memory_report", &memory, nb::sig("def memory_report(self) -> dict[str, int]"))
       .def("profile", &profile, nb::arg("inputs"),
            nb::sig("def profile(self, inputs: collections.abc.Sequence[typing.Any])"
                    " -> tuple[list[typing.Any], list[dict[str, typing.Any]]]"));

@@ -9,7 +9,6 @@
 #include "bindings/classes.h"
 #include "bindings/gil.h"
 #include "bindings/metadata.h"
-#include "executor/method.h"
 #include "executor/program.h"
 #include "program/data_file.h"
 #include "program/file_data.h"
@@ -107,13 +106,6 @@ void bind_program(nb::module_& module) {
           "metadata",
           [](const executor::Program& self, const std::string& name) { return metadata_dict(self.spec(name)); },
           nb::arg("name"), nb::sig("def metadata(self, name: str) -> dict[str, typing.Any]"))
-      .def(
-          "load_method",
-          [](executor::Program& self, const std::string& name, bool shares) {
-            const ReleasedGil release;
-            return self.load_method(name, shares);
-          },
-          nb::arg("name"), nb::arg("shares"))
       .def("bundled_cases", &bundled_cases,
            nb::sig("def bundled_cases(self) -> dict[str, list[tuple[list[typing.Any], list[typing.Any]]]]"))
       .def("seed", &executor::Program::seed, nb::arg("value"), nb::call_guard<ReleasedGil>());

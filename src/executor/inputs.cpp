@@ -138,14 +138,11 @@ void check_inputs(const MethodSpec& spec, std::span<const Input> inputs) {
 }
 
 bool has_layout_of(const TensorInput& input, const Tensor& to) noexcept {
-  std::array<int64_t, kMaxRank> strides{};
   int64_t stride = static_cast<int64_t>(dtype_size(to.dtype));
-  for (size_t d = to.rank; d-- > 0;) {
-    strides[to.dim_order()[d]] = stride;
-    stride *= input.sizes[to.dim_order()[d]];
-  }
-  for (size_t d = 0; d < to.rank; ++d) {
-    if (input.sizes[d] != 1 && input.strides_bytes[d] != strides[d]) return false;
+  for (size_t i = to.rank; i-- > 0;) {
+    const size_t d = to.dim_order()[i];
+    if (input.sizes[d] != 1 && input.strides_bytes[d] != stride) return false;
+    stride *= input.sizes[d];
   }
   return true;
 }
@@ -159,7 +156,7 @@ void copy_input(const TensorInput& input, Tensor& to) noexcept {
     std::memcpy(to.data, input.data, size_bytes);
     return;
   }
-  std::array<int64_t, kMaxRank> to_strides_bytes{};
+  std::array<int64_t, kMaxRank> to_strides_bytes;
   for (size_t d = 0; d < input.rank; ++d) to_strides_bytes[d] = to.stride(d) * static_cast<int64_t>(element);
   kernels::strided_copy(to.data, {to_strides_bytes.data(), input.rank}, input.data, {input.strides_bytes, input.rank},
                         to.sizes(), element);

@@ -60,6 +60,30 @@ void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const
                  std::span<std::byte* const> output_memory, TraceSink* trace) {
   check_inputs(spec_, inputs);
   const std::lock_guard<std::mutex> guard(lock());
+  run_locked(inputs, consume, output_memory, trace);
+}
+
+bool Method::try_run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
+                     std::span<std::byte* const> output_memory) {
+  check_inputs(spec_, inputs);
+  const std::unique_lock<std::mutex> guard(lock(), std::try_to_lock);
+  if (!guard.owns_lock()) return false;
+  run_locked(inputs, consume, output_memory, nullptr);
+  return true;
+}
+
+bool Method::has_fixed_work() const noexcept {
+  return std::ranges::none_of(
+             plan_->instructions,
+             [](const plan::Instruction& i) { return i.kind == plan::InstructionKind::kJumpIfFalse; }) &&
+         std::ranges::none_of(values_, [](const Value& value) {
+           const auto* tensor = value.get<Tensor>();
+           return tensor != nullptr && tensor->dynamism != Dynamism::kStatic;
+         });
+}
+
+void Method::run_locked(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
+                        std::span<std::byte* const> output_memory, TraceSink* trace) {
   for (size_t i = 0; i < redirected_.size(); ++i) values_[plan_->redirected[i]].data = redirected_[i];
   struct Restore {
     Method& method;

@@ -39,6 +39,12 @@ class Method {
   void run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
            std::span<std::byte* const> output_memory = {}, TraceSink* trace = nullptr);
 
+  // The same, but only if nobody else is running it; false where somebody is.
+  bool try_run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
+               std::span<std::byte* const> output_memory = {});
+  // Whether every call does the same work: without branches, and with sizes that are fixed.
+  bool has_fixed_work() const noexcept;
+
   // The buffers that outlive a call.
   const std::vector<StateSpec>& states() const noexcept { return states_; }
   // Copies one buffer out or in, in row-major order; `size_bytes` must be the buffer's.
@@ -54,6 +60,8 @@ class Method {
   // Smaller inputs and outputs are copied: that costs less than what moving addresses makes delegates look up anew.
   static constexpr size_t kLargeBytes = 16 << 10;
 
+  void run_locked(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
+                  std::span<std::byte* const> output_memory, TraceSink* trace);
   std::mutex& lock() noexcept { return shares_ && uses_shared_arena_ ? program_->shared_lock() : own_lock_; }
   std::byte* arena(size_t index);
   void place_values();

@@ -34,6 +34,18 @@ def test_names_match_all():
         assert getattr(en, name).__doc__
 
 
+def test_what_a_method_is_called_with():
+    method = en.Runtime.get().load_program(tiny()).load_method("forward")
+    x = np.ones(2, np.float32)
+    for outputs in (method([x]), method(inputs=(x,)), method.execute([x])):
+        assert outputs[0].tolist() == [1, 1]
+    for arguments, named in (((), {}), (([x], [x]), {}), ((), {"values": [x]}), (([x],), {"inputs": [x]})):
+        with pytest.raises(TypeError, match="one argument, inputs"):
+            method(*arguments, **named)
+    with pytest.raises(TypeError, match="not loaded"):
+        en.Method.__new__(en.Method)([x])
+
+
 def test_the_error_tree():
     for error in (en.ProgramLoadError, en.BackendNotAvailable, en.OperatorNotFound, en.ExecutionError):
         assert issubclass(error, en.ExecuTorchError)

@@ -71,6 +71,51 @@ def test_other_python_threads_go_on_during_a_call():
     assert ticks > 10
 
 
+def test_brief_calls_of_one_method_from_several_threads():
+    p = ProgramBuilder()
+    x, total = p.input(np.float32, (3,)), p.zero_buffer(np.float32, (3,))
+    p.call("aten::add.out", total, x, 1, out=total)
+    p.output(total)
+    method = en.Runtime.get().load_program(p.build()).load_method("forward")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: [method([np.ones(3, np.float32)]) for _ in range(2000)], range(8)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert (method([np.zeros(3, np.float32)])[0] == 16000).all()
+
+
+def test_brief_calls_beside_long_ones_that_lock_the_same_state():
+    p = ProgramBuilder()
+    total = p.zero_buffer(np.float32, (3,), memory_id=2)
+    x = p.input(np.float32, (3,))
+    p.call("aten::add.out", total, x, 1, out=total)
+    p.output(total)
+    long = p.method("long")
+    total = long.zero_buffer(np.float32, (3,), memory_id=2)
+    x = long.input(np.float32, (200_000,))
+    for _ in range(10):
+        x = long.call("aten::exp.out", x, out=long.tensor(np.float32, (200_000,)))
+    long.output(total, x)
+    program = en.Runtime.get().load_program(p.build())
+    brief, slow = program.load_method("forward"), program.load_method("long")
+    done = threading.Event()
+
+    def call_slow() -> None:
+        while not done.is_set():
+            slow([np.zeros(200_000, np.float32)])
+
+    thread = threading.Thread(target=call_slow)
+    thread.start()
+    for _ in range(500):
+        brief([np.ones(3, np.float32)])
+    done.set()
+    thread.join()
+    assert (brief([np.zeros(3, np.float32)])[0] == 500).all()
+
+
 def exponentials(size: int = 100_000) -> bytes:
     p = ProgramBuilder()
     x = p.input(np.float32, (size,))
