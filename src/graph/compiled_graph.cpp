@@ -29,7 +29,7 @@ CompiledGraph::CompiledGraph(Graph graph, std::shared_ptr<PlanContext> context, 
   context_->until_packed.clear();
 }
 
-// Filters that one convolution reads, and reads when it is planned only, and what is not read at all.
+// Filters that one node reads, and reads when it is planned only, and what is not read at all.
 void CompiledGraph::let_go_of_packed_constants() {
   const auto readers = find_readers(graph_);
   for (ValueId id = 0; id < graph_.values.size(); ++id) {
@@ -39,7 +39,9 @@ void CompiledGraph::let_go_of_packed_constants() {
     value.owner.reset();
   }
   for (const Node& node : graph_.nodes) {
-    if (node.op != Op::kConv && node.op != Op::kDepthwise && node.op != Op::kConvTranspose) continue;
+    if (!is_product(node.op)) continue;
+    const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue;
+    if (node.op == Op::kFullyConnected && has_bias && !graph_.values[node.inputs[2]].is_constant()) continue;
     Value& filter = graph_.values[node.inputs[1]];
     if (filter.owner == nullptr || readers[node.inputs[1]].size() != 1) continue;
     context_->until_packed[filter.data] = std::move(filter.owner);

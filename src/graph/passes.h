@@ -17,7 +17,8 @@ void compute_mixtures_in_float(Graph& graph);
 // Quantised constants of float nodes: an exporter that meets a convolution twice leaves a float one with an integer
 // bias.
 void dequantize_constants(Graph& graph);
-// A quantised constant as float32.
+// Whether it is a constant of integers that stand for reals; and such a one as float32.
+bool is_quantized_constant(const Value& value);
 ValueId add_dequantized(Graph& graph, ValueId id);
 // Nodes that move integers keep what they stand for: where a result has parameters of its own, a node that requantises
 // follows.

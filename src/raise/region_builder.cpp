@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "graph/infer.h"
 #include "graph/passes.h"
-#include "kernels/convert/convert.h"
 #include "program/overlap.h"
 
 namespace enr::raise {
@@ -65,10 +64,6 @@ bool is_byte(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kUIn
 // Halves are computed in float32 between what comes in and what goes out.
 bool is_computed(DType dtype) { return dtype == DType::kFloat32 || is_half_kind(dtype); }
 
-bool is_quantized_constant(const graph::Value& value) {
-  return value.is_constant() && value.quantization.kind != graph::Quantization::Kind::kNone;
-}
-
 bool is_row_major(const program::Tensor& tensor) {
   for (size_t d = 0; d < tensor.dim_order.size(); ++d) {
     if (tensor.dim_order[d] != d) return false;
@@ -105,7 +100,8 @@ Raised RegionBuilder::read_as_stored(uint32_t value) {
   const graph::Value& known = graph.values[raised.id];
   if (is_computed(known.dtype)) return raised;
   const auto& tensor = std::get<program::Tensor>(method_.values[value]);
-  if (!is_quantized_constant(known) || !is_computed(tensor.dtype)) fail_execution("value ", value, " is not of floats");
+  if (!graph::is_quantized_constant(known) || !is_computed(tensor.dtype))
+    fail_execution("value ", value, " is not of floats");
   return raised;
 }
 
@@ -155,27 +151,6 @@ Raised RegionBuilder::read_tensor(uint32_t value, const graph::Quantization& qua
   return raised;
 }
 
-Raised RegionBuilder::read_converted(uint32_t value) {
-  const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
-  if (tensor == nullptr || tensor->storage != program::Storage::kConstant ||
-      (!is_floating(tensor->dtype) && !is_integer(tensor->dtype) && !is_bool(tensor->dtype)) ||
-      tensor->sizes.size() > graph::kMaxRank || tensor->size_bytes == 0) {
-    fail_execution("value ", value, " is not a constant of numbers");
-  }
-  Raised raised;
-  Shape shape;
-  for (const uint8_t dim : tensor->dim_order) {
-    raised.order.push_back(dim);
-    shape.push_back(tensor->sizes[dim]);
-  }
-  const std::byte* data = tensor->bytes.data();
-  raised.id = derive(
-      DType::kFloat32, shape, data, concat("converted ", static_cast<int>(tensor->dtype)), [&](std::byte* floats) {
-        kernels::convert(tensor->dtype, data, DType::kFloat32, floats, static_cast<size_t>(shape.numel()));
-      });
-  return raised;
-}
-
 Raised RegionBuilder::read_condition(uint32_t value) {
   if (!is_condition(value)) fail_execution("value ", value, " is not a known condition");
   return raised_[value];
@@ -201,7 +176,7 @@ bool fits(const program::Tensor& tensor, const Shape& sizes) {
 void RegionBuilder::check_result(uint32_t value, const Raised& result) const {
   const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
   const graph::Value& known = graph.values[result.id];
-  const bool is_real = is_computed(known.dtype) || is_quantized_constant(known);
+  const bool is_real = is_computed(known.dtype) || graph::is_quantized_constant(known);
   if (tensor == nullptr || !(is_real ? is_computed(tensor->dtype) : tensor->dtype == known.dtype) ||
       !fits(*tensor, sizes(result))) {
     fail_execution("value ", value, " is not the result");
@@ -255,11 +230,6 @@ Shape RegionBuilder::sizes(const Raised& raised) const {
   const Shape& shape = graph.values[raised.id].shape;
   for (size_t i = 0; i < shape.rank(); ++i) sizes[static_cast<size_t>(raised.order[i])] = shape[i];
   return sizes;
-}
-
-const float* RegionBuilder::constant_data(const Raised& raised) const {
-  if (!is_constant(raised)) fail_execution("value is not constant");
-  return reinterpret_cast<const float*>(graph.values[raised.id].data);
 }
 
 namespace {
@@ -340,11 +310,12 @@ ValueId RegionBuilder::emit(Op op, std::vector<ValueId> operands, graph::Attribu
   node.origin = origin_;
   graph::infer_shapes(graph, node);
   for (const ValueId id : node.inputs) {
-    if (id == kNoValue || !is_quantized_constant(graph.values[id])) continue;
+    if (id == kNoValue || !graph::is_quantized_constant(graph.values[id])) continue;
     // Passes may have to dequantise it.
     if (arranged_.try_emplace({id, "reserved"}, id).second) reserve(graph.values[id].shape.numel() * sizeof(float));
   }
   const ValueId out = node.outputs[0];
+  if (const ValueId folded = fold(node); folded != kNoValue) return folded;
   if (op == Op::kReshape || op == Op::kTranspose || op == Op::kSlice || op == Op::kCopy) {
     const graph::Value& moved = graph.values[node.inputs[0]];
     graph.values[out].dtype = moved.dtype;
@@ -352,41 +323,6 @@ ValueId RegionBuilder::emit(Op op, std::vector<ValueId> operands, graph::Attribu
   }
   graph.nodes.push_back(std::move(node));
   return out;
-}
-
-ValueId RegionBuilder::derive(DType dtype, const Shape& shape, const void* source, const std::string& how,
-                              FunctionRef<void(std::byte*)> fill) {
-  reserve(static_cast<uint64_t>(shape.numel()) * dtype_size(dtype));
-  return graph.derive(dtype, shape, source, how, fill);
-}
-
-void RegionBuilder::reserve(uint64_t size_bytes) {
-  if (size_bytes > constant_bytes_) fail_execution("too many constants in other layouts");
-  constant_bytes_ -= size_bytes;
-}
-
-Raised RegionBuilder::quantized_constant(const program::Tensor& tensor, const graph::Quantization& quantization) {
-  const Shape sizes(tensor.sizes);
-  const ValueId id = graph.add_constant(tensor.dtype, sizes, nullptr, tensor.bytes.data());
-  graph.values[id].quantization = quantization;
-  return {id, row_major(sizes.rank())};
-}
-
-ValueId RegionBuilder::dequantized(ValueId id) {
-  if (!is_quantized_constant(graph.values[id])) return id;
-  ValueId& known = arranged_.try_emplace({id, "floats"}, kNoValue).first->second;
-  if (known == kNoValue) {
-    reserve(static_cast<uint64_t>(graph.values[id].shape.numel()) * sizeof(float));
-    known = graph::add_dequantized(graph, id);
-  }
-  return known;
-}
-
-ValueId RegionBuilder::constant(const Shape& shape, std::span<const float> floats) {
-  const std::string content =
-      "floats " + std::string(reinterpret_cast<const char*>(floats.data()), floats.size_bytes());
-  return derive(DType::kFloat32, shape, nullptr, content,
-                [&](std::byte* data) { std::memcpy(data, floats.data(), floats.size_bytes()); });
 }
 
 const std::vector<int64_t>& RegionBuilder::outside_sizes(uint32_t value, const program::Tensor& tensor) const {

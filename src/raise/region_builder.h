@@ -33,6 +33,7 @@ enum class Meaning : uint8_t {
   kScale,
   kZeroPoint,
   kIntegers,
+  kLevels,  // bytes of a constant; read as reals they are the graph's value
 };
 
 struct Raised {
@@ -87,6 +88,9 @@ class RegionBuilder {
   Raised read_as_stored(uint32_t value);
   // A constant of another real dtype, as float32.
   Raised read_converted(uint32_t value);
+  // Whether a value is a constant of bytes, or a view of one; and its levels, as a quantised constant of scale 1.
+  bool is_levels(uint32_t value) const;
+  Raised read_levels(uint32_t value);
   // A condition, or zeros; throws where the value is none.
   Raised read_condition(uint32_t value);
   // The instruction's result; its sizes must be those the program declares, or fit into them where they vary.
@@ -111,6 +115,10 @@ class RegionBuilder {
   graph::ValueId constant(const graph::Shape& shape, std::span<const float> floats);
   // The integers of a constant tensor in row-major order.
   Raised quantized_constant(const program::Tensor& tensor, const graph::Quantization& quantization);
+  // a - b where b is a constant of zeros; and constant levels with factors for each line of the last dim as their
+  // scales. Nothing where they are something else.
+  std::optional<Raised> difference(const Raised& a, const Raised& b) const;
+  std::optional<Raised> scaled_levels(const Raised& a, const Raised& factors);
   // As graph::Graph::derive.
   graph::ValueId derive(DType dtype, const graph::Shape& shape, const void* source, const std::string& how,
                         FunctionRef<void(std::byte*)> fill);
@@ -152,6 +160,8 @@ class RegionBuilder {
   const Raised* find_alias(uint32_t value);
   graph::ValueId transposed(graph::ValueId id, const graph::Shape& permutation);
   graph::ValueId dequantized(graph::ValueId id);
+  // The result of a node that only reads constants, where it can be computed now; kNoValue elsewhere.
+  graph::ValueId fold(const graph::Node& node);
   void reserve(uint64_t size_bytes);
   Order order_of(const std::vector<size_t>& nonunit, const graph::Shape& sizes) const;
 

@@ -92,7 +92,6 @@ ValueId RegionBuilder::reshaped(ValueId id, const Shape& shape) {
   const graph::Value from = graph.values[id];
   if (from.is_constant()) {
     graph::Quantization quantization = from.quantization;
-    if (quantization.kind == graph::Quantization::Kind::kPerBlock) return reshaped(dequantized(id), shape);
     if (quantization.kind == graph::Quantization::Kind::kPerChannel) {
       const std::optional<uint8_t> dim = find_dim(from.shape, quantization.channel_dim, shape);
       if (!dim) return reshaped(dequantized(id), shape);

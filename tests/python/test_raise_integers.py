@@ -331,3 +331,65 @@ def test_convolutions_multiply_what_is_quantised_at_run_time(transposed: bool, d
     raised, steps = run(program, inputs, raised=True)
     np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-5)
     assert "conv dynamic int8" in steps
+
+
+def weights_in_pieces(n: Network, sizes: tuple[int, int], group: int, zeros: np.ndarray) -> TensorValue:
+    """As torchao's are where its operators are decomposed: (levels - zero points) * scales, in groups of inputs."""
+    outputs, inputs = sizes
+    parts = (outputs, inputs // group, group) if group != inputs else (outputs, inputs)
+    ones = (*parts[:-1], 1)
+    levels = n.program.constant(n.random.integers(-8, 8, sizes).astype(np.int8))
+    scales = n.program.constant(n.random.uniform(0.01, 0.05, ones[:-1]).astype(np.float32))
+
+    def view(x: TensorValue, shape: tuple[int, ...], dtype: Any = np.float32) -> TensorValue:
+        return n.program.call("aten::view_copy.out", x, list(shape), out=n.tensor(shape, dtype))
+
+    def real(x: TensorValue) -> TensorValue:
+        return n.call("dim_order_ops::_to_dim_order_copy.out", x, False, None, shape=tuple(x.sizes))
+
+    points = n.program.constant(zeros.astype(np.int8).reshape(ones[:-1]))
+    shifted = n.call(
+        "aten::sub.out", real(view(levels, parts, np.int8)), real(view(points, ones, np.int8)), 1, shape=parts
+    )
+    return view(n.call("aten::mul.out", shifted, view(scales, ones), shape=parts), sizes)
+
+
+@pytest.mark.parametrize("group", [32, 96])
+@pytest.mark.parametrize("zero", [0, 3])
+@pytest.mark.parametrize("quantises", [False, True])
+def test_weights_in_pieces(group: int, zero: int, quantises: bool) -> None:
+    n = Network(np.random.default_rng(4), np.int8, False)
+    x = n.program.input(np.float32, (3, 96))
+    inputs = [n.random.normal(size=(3, 96)).astype(np.float32)]
+    y = quantise_rows(n, x, (3, 96)) if quantises else n.call("aten::neg.out", x, shape=(3, 96))
+    zeros = np.full((40, 96 // group), zero)
+    w = n.call("aten::permute_copy.out", weights_in_pieces(n, (40, 96), group, zeros), [1, 0], shape=(96, 40))
+    n.program.output(n.call("aten::addmm.out", n.bias(40), y, w, 1, 1, shape=(3, 40)))
+    program = n.program.build()
+    raised, steps = run(program, inputs, raised=True)
+    np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-3)
+    if quantises:
+        assert steps == ["quantize rows", "gemm dynamic int4"] if zero == 0 else "gemm" in steps
+    else:
+        assert steps == ["Neg", "gemm"]  # the weights are made once
+
+
+def test_constants_of_constants_are_computed_once() -> None:
+    n = Network(np.random.default_rng(5), np.int8, False)
+    x = n.program.input(np.float32, (3, 4))
+    a, b = (n.program.constant(n.random.normal(size=size).astype(np.float32)) for size in ((3, 4), (4,)))
+    c = n.call("aten::exp.out", n.call("aten::add.out", a, b, 1, shape=(3, 4)), shape=(3, 4))
+    bytes_ = n.program.constant(n.random.integers(0, 255, (2, 6)).astype(np.uint8))
+    seen = n.program.call("aten::view_copy.out", bytes_, [3, 4], out=n.tensor((3, 4), np.uint8))
+    real = n.call("dim_order_ops::_to_dim_order_copy.out", seen, False, None, shape=(3, 4))
+    y = n.call("aten::mul.out", n.call("aten::mul.out", x, c, shape=(3, 4)), real, shape=(3, 4))
+    n.program.output(y, c, seen)
+    program, inputs = n.program.build(), [n.random.normal(size=(3, 4)).astype(np.float32)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENR_RAISE", "0")
+        expected = en.Runtime.get().load_program(program).load_method("forward")(inputs)
+    method = en.Runtime.get().load_program(program).load_method("forward")
+    for got, plain in zip(method(inputs), expected, strict=True):
+        np.testing.assert_array_equal(got, plain)
+    steps = [event["name"] for event in method.profile(inputs)[1] if event["kind"] == "step"]
+    assert "Exp" not in steps and "Add" not in steps

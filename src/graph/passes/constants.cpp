@@ -10,11 +10,6 @@ namespace enr::graph {
 
 namespace {
 
-bool is_quantized_constant(const Value& value) {
-  return value.is_constant() && value.quantization.kind != Quantization::Kind::kNone &&
-         (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8 || value.dtype == DType::kInt32);
-}
-
 template <class T>
 void dequantize(const Value& value, std::span<float> floats) {
   const auto* integers = reinterpret_cast<const T*>(value.data);
@@ -42,6 +37,11 @@ std::string key(const Value& value) {
 }
 
 }  // namespace
+
+bool is_quantized_constant(const Value& value) {
+  return value.is_constant() && value.quantization.kind != Quantization::Kind::kNone &&
+         (value.dtype == DType::kInt8 || value.dtype == DType::kUInt8 || value.dtype == DType::kInt32);
+}
 
 ValueId add_dequantized(Graph& graph, ValueId id) {
   const Value value = graph.values[id];

@@ -101,6 +101,7 @@ class Levels {
     const bool transposed = is_linear && node.as<MatmulAttributes>().transposed;
     if (!filter.is_constant() || filter.dtype != DType::kInt8) return kNoValue;
     if (q.kind == Quantization::Kind::kPerBlock) {
+      if (filter.shape.rank() != 2 || filter.shape[1] % q.group_size != 0) return kNoValue;
       const bool has_kernel = is_linear && !transposed && q.group_size % kBlockInputs == 0 && fits_4_bits(filter);
       return has_kernel ? add_4_bit(graph, id) : kNoValue;
     }

@@ -86,12 +86,22 @@ Raised scaled(RegionBuilder& region, const Raised& value, double factor, double 
 
 template <Binary op>
 void binary(RegionBuilder& region, const Call& call) {
+  if (op == Binary::kMul) {
+    const Raised a = region.read_as_stored(call.value(0)), b = region.read_as_stored(call.value(1));
+    for (const auto& levels : {region.scaled_levels(a, b), region.scaled_levels(b, a)}) {
+      if (levels) return region.define(call.value(2), *levels);
+    }
+  }
   region.define(call.value(2), combine(region, op, region.read(call.value(0)), region.read(call.value(1))));
 }
 
 // Sums and differences have a factor for the second operand.
 template <Binary op>
 void sum(RegionBuilder& region, const Call& call) {
+  if (op == Binary::kSub) {
+    const auto left = region.difference(region.read_as_stored(call.value(0)), region.read_as_stored(call.value(1)));
+    if (left) return region.define(call.value(3), *left);
+  }
   Raised other = region.read(call.value(1));
   if (call.number(2) != 1) other = scaled(region, other, call.number(2), 0);
   region.define(call.value(3), combine(region, op, region.read(call.value(0)), other));

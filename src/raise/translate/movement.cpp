@@ -37,11 +37,25 @@ void to_copy(RegionBuilder& region, const Call& call) {
     }
   }
   if (dtype == DType::kFloat32 || is_half_kind(dtype)) return copy(region, call, 3);
+  if (region.is_levels(call.value(0))) {
+    const Raised levels = region.read_levels(call.value(0));
+    return region.define(call.value(3), {levels.id, levels.order});
+  }
   region.define(call.value(3), region.read_converted(call.value(0)));
 }
 
-Raised viewed(RegionBuilder& region, const Call& call) {
-  const Raised self = region.read_as_stored(call.value(0));
+// What keeps its elements may be read as the bytes it is.
+Raised read_any(RegionBuilder& region, uint32_t value) {
+  return region.is_levels(value) ? region.read_levels(value) : region.read_as_stored(value);
+}
+
+void define_any(RegionBuilder& region, const Call& call, size_t out, Raised result, Meaning meaning) {
+  result.meaning = meaning;
+  if (meaning == Meaning::kElements) return region.define(call.value(out), result);
+  region.define_unwritten(call.value(out), result, region.sizes(result), call.tensor(0).dtype);
+}
+
+Raised viewed(RegionBuilder& region, const Call& call, const Raised& self) {
   std::vector<int64_t> asked = call.integers(1);
   const auto inferred = std::find(asked.begin(), asked.end(), -1);
   if (inferred != asked.end()) {
@@ -51,7 +65,10 @@ Raised viewed(RegionBuilder& region, const Call& call) {
   return region.view(self, checked_shape(asked));
 }
 
-void view(RegionBuilder& region, const Call& call) { region.define(call.value(2), viewed(region, call)); }
+void view(RegionBuilder& region, const Call& call) {
+  const Raised self = read_any(region, call.value(0));
+  define_any(region, call, 2, viewed(region, call, self), self.meaning);
+}
 
 // As exporters write them, at the place of what they view.
 void view_in_place(RegionBuilder& region, const Call& call) {
@@ -60,7 +77,7 @@ void view_in_place(RegionBuilder& region, const Call& call) {
       base.placement.offset != out.placement.offset || base.dtype != out.dtype) {
     fail_execution("a view of other memory");
   }
-  region.define_view(call.value(2), viewed(region, call));
+  region.define_view(call.value(2), viewed(region, call, region.read_as_stored(call.value(0))));
 }
 
 void unsqueeze(RegionBuilder& region, const Call& call) {
@@ -115,7 +132,7 @@ void expand(RegionBuilder& region, const Call& call) {
 }
 
 void permute(RegionBuilder& region, const Call& call) {
-  const Raised self = region.read_as_stored(call.value(0));
+  const Raised self = read_any(region, call.value(0));
   const std::vector<int64_t> dims = call.integers(1);
   const size_t rank = self.order.rank();
   if (dims.size() != rank) fail_execution("dims");
@@ -127,14 +144,14 @@ void permute(RegionBuilder& region, const Call& call) {
     seen[d] = true;
     order.push_back(static_cast<int64_t>(d));
   }
-  region.define(call.value(2), region.permute(self, order));
+  define_any(region, call, 2, region.permute(self, order), self.meaning);
 }
 
 void transpose(RegionBuilder& region, const Call& call) {
-  const Raised self = region.read_as_stored(call.value(0));
+  const Raised self = read_any(region, call.value(0));
   Order order = row_major(self.order.rank());
   std::swap(order[call.dim(1, order.rank())], order[call.dim(2, order.rank())]);
-  region.define(call.value(3), region.permute(self, order));
+  define_any(region, call, 3, region.permute(self, order), self.meaning);
 }
 
 void slice(RegionBuilder& region, const Call& call) {
