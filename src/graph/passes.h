@@ -54,9 +54,12 @@ void quantize_in_transposes(Graph& graph);
 // Additions of equal shapes move into the convolution or fully connected node that computes an operand.
 void fuse_residuals(Graph& graph);
 
-// A depthwise convolution of a large image, the pointwise one in front of it and the one behind become one node, which
-// works on bands of rows that stay in cache.
-void fuse_bands(Graph& graph);
+// A depthwise convolution, the pointwise one in front of it and the one behind become one node, which keeps large
+// images in between in cache by working on bands of rows, and small ones with one thread by working on groups of
+// channels.
+void fuse_depthwise(Graph& graph);
+// Whether the image between two of them is large.
+bool is_worth_bands(const Value& image);
 
 // Convolutions and fully connected nodes: inputs [activations, filter, bias?].
 bool is_product(Op op) noexcept;

@@ -53,7 +53,7 @@ Plan::Plan(const Graph& source, std::span<const Shape> inputs, PlanContext& cont
   simplify_movement(graph);
   quantize_in_transposes(graph);
   fuse_residuals(graph);
-  fuse_bands(graph);
+  fuse_depthwise(graph);
 
   const Layouts layouts = choose_layouts(graph);
   Lowering lowering(graph, layouts, context);

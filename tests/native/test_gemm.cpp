@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -160,6 +161,46 @@ TEST_CASE("gemm: sizes of real models give the same bits on any number of thread
       CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
     }
   }
+}
+
+TEST_CASE("gemm: parts by columns are the product's columns, parts by depth add up to it") {
+  const size_t m = 31, n = 150, k = 1700, c_stride = n + 2;
+  const std::vector<float> a = random_floats(m * k, 1), b = random_floats(n * k, 2), bias = random_floats(n, 3);
+  const std::vector<float> residual = random_floats(m * n, 4);
+  AlignedBuffer packed(gemm_packed_bytes(n, k));
+  gemm_pack(WeightLayout::kOutputMajor, n, k, b.data(), k, bias.data(), packed.data());
+  GemmEpilogue epilogue;
+  epilogue.residual = residual.data();
+  epilogue.residual_stride = n;
+  epilogue.residual_scale = 0.5f;
+  std::vector<float> plain(m * c_stride, kUntouched);
+  gemm(m, n, k, a.data(), k, packed.data(), plain.data(), c_stride, epilogue);
+  const float shift = 0.25f;
+  epilogue.min = -1.0f;
+  epilogue.max = 1.0f;
+  epilogue.activation = square;
+  epilogue.activation_context = &shift;
+  std::vector<float> whole(m * c_stride, kUntouched), columns(whole), sums(whole), rest(m * n);
+  gemm(m, n, k, a.data(), k, packed.data(), whole.data(), c_stride, epilogue);
+
+  const size_t step = gemm_column_step();
+  for (size_t column = 0; column < n; column += 2 * step) {
+    gemm_part(m, n, k, {column, std::min(column + 2 * step, n), 0, k}, a.data(), k, packed.data(),
+              columns.data() + column, c_stride, epilogue);
+  }
+  CHECK(std::memcmp(columns.data(), whole.data(), whole.size() * sizeof(float)) == 0);
+
+  const size_t cut = 1601;
+  gemm_part(m, n, k, {0, n, 0, cut}, a.data(), k, packed.data(), sums.data(), c_stride, epilogue);
+  gemm_part(m, n, k, {0, n, cut, k}, a.data() + cut, k, packed.data(), rest.data(), n);
+  size_t wrong = 0;
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t j = 0; j < n; ++j) {
+      wrong += !(std::fabs(sums[i * c_stride + j] + rest[i * n + j] - plain[i * c_stride + j]) <= 1e-3f);
+    }
+    CHECK(sums[i * c_stride + n] == kUntouched);
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("gemm: NaN passes the clamp, infinity is cut") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/thread_pool.h"
 #include "graph/layout.h"
 #include "graph_reference.h"
 
@@ -200,6 +201,57 @@ TEST_CASE("graph passes: large depthwise convolutions run in bands with their ne
   needed.output(needed.depthwise(wide, window(3)));
   needed.output(needed.node(Op::kGlobalAverage, {wide}, GlobalAverageAttributes{true}));
   CHECK(check_graph(needed.finish()).size() == 3);
+}
+
+TEST_CASE("graph passes: small depthwise convolutions run in groups of channels with their neighbours") {
+  const auto block = [](int64_t size, int64_t channels, uint32_t kernel, uint32_t stride, bool projects) {
+    Builder b;
+    const ValueId in = b.input({1, size, size, 24});
+    ValueId x = b.unary(Unary::kRelu, b.conv(in, channels, window(1)));
+    x = b.unary(Unary::kHardSwish, b.depthwise(x, window(kernel, stride)));
+    if (projects) {
+      x = b.conv(x, 24, window(1));
+      if (stride == 1) x = b.binary(Binary::kAdd, x, in);
+      x = b.unary(Unary::kTanh, x);
+    }
+    // The result's pixels are apart.
+    b.output(b.concat({x, b.node(Op::kMaxPool, {in}, window(1, stride))}, 3));
+    return b.finish();
+  };
+  for (const int64_t size : {1, 7, 14}) {
+    for (const int64_t channels : {64, 150, 304}) {
+      for (const uint32_t kernel : {3u, 5u}) {
+        for (const uint32_t stride : {1u, 2u}) {
+          for (const bool projects : {false, true}) {
+            const Graph graph = block(size, channels, kernel, stride, projects);
+            const Names names = check_graph(graph);
+            CHECK(count(names, projects ? "expand depthwise project" : "expand depthwise") == 1);
+            const Floats input = random_floats(static_cast<size_t>(size * size * 24), 5);
+            Floats alone;
+            for (const size_t threads : {1u, 2u, 3u, 5u}) {
+              CAPTURE(threads);
+              enr::set_num_threads(threads);
+              const Floats got = Runner(graph).run({{1, size, size, 24}}, {input}).outputs[0];
+              if (threads == 1) alone = got;
+              CHECK(got == alone);
+            }
+            enr::set_num_threads(0);
+          }
+        }
+      }
+    }
+  }
+
+  Builder wide;  // sums as many as what they are made of
+  const ValueId x = wide.depthwise(wide.conv(wide.input({1, 7, 7, 24}), 64, window(1)), window(3));
+  wide.output(wide.conv(x, 64, window(1)));
+  CHECK(check_graph(wide.finish()) == Names{"expand depthwise", "conv"});
+  Builder few;  // channels for one panel only
+  few.output(few.conv(few.depthwise(few.conv(few.input({1, 7, 7, 4}), 8, window(1)), window(3)), 3, window(1)));
+  CHECK(check_graph(few.finish()) == Names{"expand depthwise project"});
+  Builder images;
+  images.output(images.depthwise(images.conv(images.input({2, 7, 7, 24}), 64, window(1)), window(3)));
+  CHECK(check_graph(images.finish()).size() == 2);
 }
 
 TEST_CASE("graph layout: producers write into concatenations") {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/origin.h"
 #include "graph/lowering.h"
 #include "kernels/depthwise/depthwise.h"
 
@@ -71,9 +72,9 @@ struct BandRows {
         }
         have_begin = first;
         have_end = last;
-        source = shifted(expanded, first * in_row);
+        source = origin_of(expanded, first * in_row);
       }
-      T* target = projects ? shifted(filtered, row * out_row) : out + image * depthwise.output_height * out_row;
+      T* target = projects ? origin_of(filtered, row * out_row) : out + image * depthwise.output_height * out_row;
       filter(source, target, row, end);
       if (projects) {
         project((image * depthwise.output_height + row) * depthwise.output_width, (end - row) * depthwise.output_width,
@@ -83,11 +84,6 @@ struct BandRows {
   }
 
  private:
-  // Where an image would start whose element `distance` lies at `rows`: kernels address rows as if it were whole.
-  template <class T>
-  static T* shifted(T* rows, size_t distance) noexcept {
-    return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(rows) - distance * sizeof(T));
-  }
   size_t first_input_row(size_t row) const noexcept;
   size_t last_input_row(size_t end) const noexcept;
 };

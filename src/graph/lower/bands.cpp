@@ -3,6 +3,7 @@
 
 #include "base/thread_pool.h"
 #include "graph/lower/band_rows.h"
+#include "graph/lower/channel_groups.h"
 #include "graph/lower/epilogue.h"
 #include "graph/lower/pointwise.h"
 
@@ -70,6 +71,7 @@ void place_scratch(Lowering& lowering, BandStep& step) {
 
 void lower_bands(Lowering& lowering, const Node& node) {
   const BandNodes nodes(node);
+  if (suits_channel_groups(lowering, nodes)) return lower_channel_groups(lowering, node, nodes);
   auto& step =
       lowering.add<BandStep>(node, nodes.name({"expand depthwise project", "depthwise project", "expand depthwise"}));
   step.in = node.inputs[0];

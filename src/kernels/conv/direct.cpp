@@ -207,7 +207,7 @@ void multiply_copies(const ConvShape& s, const PixelGrid& to, const Area& area, 
     GemmEpilogue moved = epilogue;
     if (moved.residual != nullptr) moved.residual += pixel * moved.residual_stride + first;
     moved.residual_stride *= to.columns;
-    compute_block(product, panels, moved, 0, product.m, area.panel, area.panel_end);
+    compute_block(product, panels, moved, {0, product.m, area.panel, area.panel_end, 0, panels.k});
   }
 }
 

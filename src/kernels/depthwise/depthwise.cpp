@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/origin.h"
 #include "base/thread_pool.h"
 #include "kernels/depthwise/depthwise_kernels.h"
 
@@ -70,7 +71,7 @@ void run_row(const DepthwiseCall& call, DepthwiseRowFunction row, size_t y, size
   const size_t lanes = depthwise_kernels().lanes;
   const size_t begin = block_begin * lanes, end = std::min(block_end * lanes, call.channels);
   if (end - begin == call.output_pixel_stride) {
-    return epilogue.activation(to, call.output_width * call.channels, epilogue.activation_context);
+    return epilogue.activation(to + begin, call.output_width * (end - begin), epilogue.activation_context);
   }
   for (size_t x = 0; x < call.output_width; ++x) {
     epilogue.activation(to + x * call.output_pixel_stride + begin, end - begin, epilogue.activation_context);
@@ -107,6 +108,20 @@ void depthwise_rows(const DepthwiseShape& shape, const void* packed, const float
   const DepthwiseRowFunction row = choose_row(shape);
   for (size_t y = row_begin; y < row_end; ++y) {
     run_row(call, row, y, 0, block_count(shape), input, output, epilogue);
+  }
+}
+
+size_t depthwise_channel_step() noexcept { return depthwise_kernels().lanes; }
+
+void depthwise_channels(const DepthwiseShape& shape, const void* packed, const float* input, float* output,
+                        size_t channel, size_t channel_end, const GemmEpilogue& epilogue) noexcept {
+  if (shape.output_width == 0 || channel == channel_end) return;
+  const DepthwiseCall call = make_call(shape, packed, epilogue);
+  const DepthwiseRowFunction row = choose_row(shape);
+  const size_t lanes = depthwise_kernels().lanes;
+  for (size_t y = 0; y < shape.output_height; ++y) {
+    run_row(call, row, y, channel / lanes, (channel_end + lanes - 1) / lanes, origin_of(input, channel),
+            origin_of(output, channel), epilogue);
   }
 }
 

@@ -47,4 +47,11 @@ void depthwise(const DepthwiseShape& shape, const void* packed, const float* inp
 void depthwise_rows(const DepthwiseShape& shape, const void* packed, const float* input, float* output,
                     size_t row_begin, size_t row_end, const GemmEpilogue& epilogue = {}) noexcept;
 
+// Channels [channel, channel_end) of all of an image, on the calling thread, with multiplier 1. Channels start at a
+// multiple of depthwise_channel_step(), and end at one or at the last. input and output point to the first pixel's
+// channel `channel`, the epilogue's residual to its channel 0.
+size_t depthwise_channel_step() noexcept;
+void depthwise_channels(const DepthwiseShape& shape, const void* packed, const float* input, float* output,
+                        size_t channel, size_t channel_end, const GemmEpilogue& epilogue = {}) noexcept;
+
 }  // namespace enr::kernels

@@ -150,8 +150,8 @@ void multiply_packed(const BatchMatmul& call, const Panels& panels, size_t first
     epilogue.min = call.min;
     epilogue.max = call.max;
     const Range rows = part_of(tiles, row_pieces, i % row_pieces);
-    compute_block(product, panels, epilogue, rows.begin * tile_rows, std::min(rows.end * tile_rows, call.m), 0,
-                  panels.count);
+    compute_block(product, panels, epilogue,
+                  {rows.begin * tile_rows, std::min(rows.end * tile_rows, call.m), 0, panels.count, 0, call.k});
   });
 }
 

@@ -19,9 +19,15 @@ struct Product {
   size_t c_stride;
 };
 
-// Rows [row, row_end) by panels [panel, panel_end) on the calling thread. `row` is a multiple of the tile's rows.
-void compute_block(const Product& product, const Panels& panels, const GemmEpilogue& epilogue, size_t row,
-                   size_t row_end, size_t panel, size_t panel_end) noexcept;
+// Rows and panels of C, and the part of the depth to sum over.
+struct Block {
+  size_t row, row_end, panel, panel_end, depth, depth_end;
+};
+
+// On the calling thread. `row` is a multiple of the tile's rows. Sums that start at depth 0 have the bias and the
+// residual in them; those that reach the whole depth are clamped and activated.
+void compute_block(const Product& product, const Panels& panels, const GemmEpilogue& epilogue,
+                   const Block& block) noexcept;
 
 // Packed weights that stay in the first-level cache beside a tile's rows.
 inline constexpr size_t kNearFloats = 6 * 1024;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/origin.h"
 #include "base/thread_pool.h"
 #include "kernels/gemm/driver.h"
 #include "kernels/isa.h"
@@ -25,12 +26,9 @@ constexpr size_t kTileRowsLost = 8;
 // Bytes of weights for the products of few rows, which wait for memory instead.
 constexpr size_t kTaskWeights = 1u << 17;
 
-struct Block {
-  size_t row, row_end, panel, panel_end, depth, depth_end;
-};
-
-void compute_tiles(const Product& product, const Panels& panels, const GemmEpilogue& epilogue,
-                   const Block& block) noexcept {
+// continues: C holds the sums over the depth before.
+void compute_tiles(const Product& product, const Panels& panels, const GemmEpilogue& epilogue, const Block& block,
+                   bool continues) noexcept {
   const GemmKernels& kernels = gemm_kernels();
   const bool is_first = block.depth == 0, is_last = block.depth_end == panels.k;
   GemmTiles tile = {};
@@ -59,9 +57,9 @@ void compute_tiles(const Product& product, const Panels& panels, const GemmEpilo
     tile.count = count;
     tile.a = &a;
     tile.c = product.c + row * product.c_stride + column;
-    if (!is_first) {
+    if (continues) {
       tile.addend = tile.c;
-    } else if (epilogue.residual != nullptr) {
+    } else if (is_first && epilogue.residual != nullptr) {
       tile.addend = epilogue.residual + row * epilogue.residual_stride + column;
     }
     functions[rows - 1](tile);
@@ -83,33 +81,34 @@ size_t pieces_of(size_t count, size_t most) noexcept { return std::max<size_t>(1
 
 }  // namespace
 
-void compute_block(const Product& product, const Panels& panels, const GemmEpilogue& epilogue, size_t row,
-                   size_t row_end, size_t panel, size_t panel_end) noexcept {
-  const size_t tile_rows = gemm_kernels().rows;
-  const size_t depth_pieces = panels.k <= kDepth + kDepth / 2 ? 1 : pieces_of(panels.k, kDepth);
-  const size_t columns = std::min((panel_end - panel) * panels.width, kBlockColumns);
-  const size_t row_floats = panels.k / depth_pieces + columns;
-  const size_t tiles = (row_end - row + tile_rows - 1) / tile_rows;
+void compute_block(const Product& product, const Panels& panels, const GemmEpilogue& epilogue,
+                   const Block& whole) noexcept {
+  const size_t tile_rows = gemm_kernels().rows, depth = whole.depth_end - whole.depth;
+  const size_t depth_pieces = depth <= kDepth + kDepth / 2 ? 1 : pieces_of(depth, kDepth);
+  const size_t columns = std::min((whole.panel_end - whole.panel) * panels.width, kBlockColumns);
+  const size_t row_floats = depth / depth_pieces + columns;
+  const size_t tiles = (whole.row_end - whole.row + tile_rows - 1) / tile_rows;
   // Few weights are in the first-level cache, and the rows stay there too.
   const size_t block_floats = panels.size() <= kNearFloats ? kNearBlockFloats : kBlockFloats;
   const size_t row_pieces = pieces_of(tiles, std::max<size_t>(1, block_floats / (row_floats * tile_rows)));
-  const size_t panel_pieces = pieces_of(panel_end - panel, std::max<size_t>(1, kBlockColumns / panels.width));
+  const size_t panel_pieces =
+      pieces_of(whole.panel_end - whole.panel, std::max<size_t>(1, kBlockColumns / panels.width));
   for (size_t i = 0; i < row_pieces; ++i) {
     const Range tile_range = part_of(tiles, row_pieces, i);
     Block block;
-    block.row = row + tile_range.begin * tile_rows;
-    block.row_end = std::min(row + tile_range.end * tile_rows, row_end);
+    block.row = whole.row + tile_range.begin * tile_rows;
+    block.row_end = std::min(whole.row + tile_range.end * tile_rows, whole.row_end);
     for (size_t j = 0; j < panel_pieces; ++j) {
-      const Range panel_range = part_of(panel_end - panel, panel_pieces, j);
-      block.panel = panel + panel_range.begin;
-      block.panel_end = panel + panel_range.end;
+      const Range panel_range = part_of(whole.panel_end - whole.panel, panel_pieces, j);
+      block.panel = whole.panel + panel_range.begin;
+      block.panel_end = whole.panel + panel_range.end;
       for (size_t d = 0; d < depth_pieces; ++d) {
-        const Range depth_range = part_of(panels.k, depth_pieces, d);
-        block.depth = depth_range.begin;
-        block.depth_end = depth_range.end;
-        compute_tiles(product, panels, epilogue, block);
+        const Range depth_range = part_of(depth, depth_pieces, d);
+        block.depth = whole.depth + depth_range.begin;
+        block.depth_end = whole.depth + depth_range.end;
+        compute_tiles(product, panels, epilogue, block, d != 0);
       }
-      if (epilogue.activation == nullptr) continue;
+      if (epilogue.activation == nullptr || whole.depth_end != panels.k) continue;
       const size_t first = block.panel * panels.width;
       const size_t count = std::min(block.panel_end * panels.width, panels.n) - first;
       for (size_t r = block.row; r < block.row_end; ++r) {
@@ -164,10 +163,25 @@ void gemm(size_t m, size_t n, size_t k, const float* a, size_t a_stride, const v
   const auto task = [&](size_t i) {
     const Range rows = part_of(tiles, grid.rows, i / grid.columns);
     const Range columns = part_of(panels.count, grid.columns, i % grid.columns);
-    compute_block(product, panels, epilogue, rows.begin * tile_rows, std::min(rows.end * tile_rows, m), columns.begin,
-                  columns.end);
+    compute_block(product, panels, epilogue,
+                  {rows.begin * tile_rows, std::min(rows.end * tile_rows, m), columns.begin, columns.end, 0, k});
   };
   parallel_for(grid.rows * grid.columns, task);
+}
+
+size_t gemm_column_step() noexcept { return gemm_kernels().width; }
+size_t gemm_row_step() noexcept { return gemm_kernels().rows; }
+
+void gemm_part(size_t m, size_t n, size_t k, const GemmPart& part, const float* a, size_t a_stride, const void* packed,
+               float* c, size_t c_stride, const GemmEpilogue& epilogue) noexcept {
+  if (m == 0 || part.column == part.column_end) return;
+  const Panels panels(n, k);
+  // Where whole matrices would start.
+  const Product product = {
+      m, origin_of(a, part.depth), a_stride, static_cast<const float*>(packed), origin_of(c, part.column), c_stride};
+  compute_block(product, panels, epilogue,
+                {0, m, part.column / panels.width, (part.column_end + panels.width - 1) / panels.width, part.depth,
+                 part.depth_end});
 }
 
 }  // namespace enr::kernels

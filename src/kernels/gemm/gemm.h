@@ -51,6 +51,21 @@ void gemm_pack_bf16(WeightLayout layout, size_t n, size_t k, const uint16_t* wei
 void gemm(size_t m, size_t n, size_t k, const float* a, size_t a_stride, const void* packed, float* c, size_t c_stride,
           const GemmEpilogue& epilogue = {}) noexcept;
 
+// Columns [column, column_end) of C over the depth [depth, depth_end) of k. Columns start at a multiple of
+// gemm_column_step(), and end at one or at n.
+struct GemmPart {
+  size_t column = 0, column_end = 0;
+  size_t depth = 0, depth_end = 0;
+};
+size_t gemm_column_step() noexcept;
+// Rows of a tile. Products of some of A's rows are those of the whole where they start at a multiple of it.
+size_t gemm_row_step() noexcept;
+
+// On the calling thread. `a` and `c` point to the part's first column of A and of C, the epilogue's residual to that of
+// a whole row. Sums from depth 0 on have bias and residual in them; those that reach k are clamped and activated.
+void gemm_part(size_t m, size_t n, size_t k, const GemmPart& part, const float* a, size_t a_stride, const void* packed,
+               float* c, size_t c_stride, const GemmEpilogue& epilogue = {}) noexcept;
+
 // Products of matrices that are both known only at run time, over two batch dimensions (batch_outer * batch_inner).
 // C = alpha * A * B + beta * addend. A batch stride of 0 broadcasts.
 struct BatchMatmul {

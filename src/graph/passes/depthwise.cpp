@@ -28,26 +28,35 @@ bool is_pointwise(const Graph& graph, const Node& node) {
          w.pad_top + w.pad_bottom + w.pad_left + w.pad_right == 0;
 }
 
-bool is_large(const Value& value) {
-  const int64_t bytes = value.shape.product(1, value.shape.rank()) * static_cast<int64_t>(dtype_size(value.dtype));
-  return bytes >= (value.dtype == DType::kFloat32 ? kLargeImageBytes : kLargeQuantizedImageBytes);
+// Images of one call that are small are worth it between float convolutions: cut by channels, they need no memory that
+// another thread writes. The projection has sums to join, which must be few beside what it reads.
+bool suits_channel_groups(const Graph& graph, const Node& depthwise) {
+  const Shape& image = graph.values[depthwise.inputs[0]].shape;
+  return is_float(graph, depthwise) && image.rank() == 4 && image[0] == 1;
+}
+bool has_few_sums(const Graph& graph, const Node& projection) {
+  const Shape& filter = graph.values[projection.inputs[1]].shape;
+  return 2 * filter[0] <= filter[3];
 }
 
-class BandFusion {
+class DepthwiseFusion {
  public:
-  explicit BandFusion(Graph& g)
+  explicit DepthwiseFusion(Graph& g)
       : graph(g), readers(find_readers(g)), writers(find_writers(g)), gone(g.nodes.size(), false) {}
 
   void run() {
     for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
       Node& node = graph.nodes[n];
       if (node.op == Op::kDepthwise && suits_bands(graph, node)) {
-        if (Node* pointwise = only_writer(node); pointwise != nullptr && is_pointwise(graph, *pointwise)) {
+        Node* pointwise = only_writer(node);
+        if (pointwise != nullptr && is_pointwise(graph, *pointwise) &&
+            (is_worth_bands(graph.values[node.inputs[0]]) || suits_channel_groups(graph, node))) {
           absorb(node, *pointwise);
         }
       } else if (is_pointwise(graph, node)) {
         Node* depthwise = only_writer(node);
-        if (depthwise != nullptr && depthwise->op == Op::kDepthwise && suits_bands(graph, *depthwise)) {
+        if (depthwise != nullptr && depthwise->op == Op::kDepthwise && suits_bands(graph, *depthwise) &&
+            is_worth_projecting(node, *depthwise)) {
           absorb(node, *depthwise);
         }
       }
@@ -62,15 +71,20 @@ class BandFusion {
   }
 
  private:
-  // Who computes the node's input, if it is large, nobody else needs it and no other input comes into it.
+  // Who computes the node's input, if nobody else needs it and no other input comes into it.
   Node* only_writer(const Node& node) {
     const ValueId in = node.inputs[0];
     if (writers[in] == kNoValue || gone[writers[in]] || readers[in].size() != 1 || graph.values[in].is_external())
       return nullptr;
     Node& writer = graph.nodes[writers[in]];
-    if (writer.post.residual != kNoValue) return nullptr;
-    // A band is worth it for the largest image of the chain.
-    return is_large(graph.values[in]) || writer.producer != nullptr ? &writer : nullptr;
+    return writer.post.residual == kNoValue ? &writer : nullptr;
+  }
+
+  // A band is worth it for the largest image of the chain.
+  bool is_worth_projecting(const Node& node, const Node& depthwise) const {
+    if (is_worth_bands(graph.values[node.inputs[0]])) return true;
+    if (depthwise.producer == nullptr) return false;
+    return is_worth_bands(graph.values[depthwise.producer->outputs[0]]) || has_few_sums(graph, node);
   }
 
   void absorb(Node& node, Node& writer) {
@@ -87,6 +101,11 @@ class BandFusion {
 
 }  // namespace
 
-void fuse_bands(Graph& graph) { BandFusion(graph).run(); }
+bool is_worth_bands(const Value& image) {
+  const int64_t bytes = image.shape.product(1, image.shape.rank()) * static_cast<int64_t>(dtype_size(image.dtype));
+  return bytes >= (image.dtype == DType::kFloat32 ? kLargeImageBytes : kLargeQuantizedImageBytes);
+}
+
+void fuse_depthwise(Graph& graph) { DepthwiseFusion(graph).run(); }
 
 }  // namespace enr::graph
