@@ -10,8 +10,8 @@ from ._dtypes import bits_dtype, dtype_label, numpy_dtype
 from .errors import ExecutionError
 
 
-def _refuse(method: str, index: int, code: int, why: str) -> ExecutionError:
-    return ExecutionError(f"{method}: input {index}: {why}; expected an array of {dtype_label(code)}")
+def _refuse(method: str, index: int, code: int, why: str, advice: str = "") -> ExecutionError:
+    return ExecutionError(f"{method}: input {index}: {why}; expected an array of {dtype_label(code)}{advice}")
 
 
 def _from_object(value: Any, method: str, index: int, code: int) -> np.ndarray[Any, Any]:
@@ -81,7 +81,12 @@ def to_array(value: Any, code: int, method: str, index: int) -> np.ndarray[Any, 
         wanted = bits if bits is not None else expected
         return np.require(array, wanted, "A") if array.dtype != wanted or not array.flags.aligned else array
     if not is_plain and array.dtype != object:
-        raise _refuse(method, index, code, f"got an array of {array.dtype} {list(array.shape)}")
+        name = f"ml_dtypes.{dtype_label(code)}" if bits is not None else repr(expected.name)
+        convertible = array.dtype.kind in "biufc" or array.dtype.type.__module__.startswith("ml_dtypes")
+        advice = f"; convert it with .astype({name})" if convertible else ""
+        raise _refuse(method, index, code, f"got an array of {array.dtype} {list(array.shape)}", advice)
+    if array.dtype == object and not is_plain and not isinstance(value, np.ndarray) and array.ndim == 0:
+        raise _refuse(method, index, code, f"got {type(value).__name__}")
     return _convert_exactly(array, expected, method, index, code)
 
 
@@ -120,35 +125,34 @@ def _convert_exactly(
             result = _to_dtype(array, expected, code)
     except (TypeError, ValueError, OverflowError) as error:
         raise _refuse(method, index, code, f"the values do not convert: {error}") from error
-    if not _is_exact(array, result, to_float, code):
-        raise _refuse(method, index, code, f"values of {array.dtype} would change")
-    if (array.dtype.kind == "b") != (expected.kind == "b") and array.size and array.dtype.kind != "b":
-        raise _refuse(method, index, code, f"values of {array.dtype} would change")
+    if (array.dtype.kind == "b") < (expected.kind == "b") and array.size:
+        raise _refuse(method, index, code, f"got numbers ({array.dtype})")
+    changed = _changed(array, result, to_float, code)
+    if changed.any():
+        at = np.unravel_index(int(np.argmax(changed)), changed.shape)
+        where = f" at {[int(i) for i in at]}" if at else ""
+        raise _refuse(method, index, code, f"{array[at]}{where} would change")
     bits = bits_dtype(code)
     return result.view(bits) if bits is not None and result.dtype != bits else result
 
 
-def _is_exact(array: np.ndarray[Any, Any], result: np.ndarray[Any, Any], to_float: bool, code: int) -> bool:
-    """Whether the result stands for the same numbers; floats may round, but not become infinite."""
+def _changed(array: np.ndarray[Any, Any], result: np.ndarray[Any, Any], to_float: bool, code: int) -> Any:
+    """Where the result stands for other numbers; floats may round, but not become infinite."""
     with np.errstate(all="ignore"):
         if to_float:
             if array.dtype.kind not in "fiub":
-                return False
+                return np.ones(array.shape, np.bool_)
             wide = array.astype(np.float64)
             if bits_dtype(code) == result.dtype:  # bfloat16 as bits
                 result = (result.astype(np.uint32) << 16).view(np.float32)
-            return not np.any(np.isinf(result.astype(np.float64)) & np.isfinite(wide))
-        same = bool(np.array_equal(result.astype(array.dtype), array))
+            return np.isinf(result.astype(np.float64)) & np.isfinite(wide)
+        changed = np.asarray(result.astype(array.dtype) != array)
         # Integers of as many bits come back the same although their sign is lost.
-        return same and (array.dtype.kind not in "iu" or bool(np.array_equal(result < 0, array < 0)))
+        return changed | ((result < 0) != (array < 0)) if array.dtype.kind in "iu" else changed
 
 
-def to_number(value: Any, method: str, index: int) -> bool | int | float:
-    """A Python number from a number, a numpy scalar or a one-element array.
-
-    Raises:
-        ExecutionError: the value is not one number.
-    """
+def to_number(value: Any) -> bool | int | float | None:
+    """A Python number from a number, a numpy scalar or a one-element array; None where it is none."""
     if isinstance(value, (bool, int, float)):
         return value
     try:
@@ -159,4 +163,4 @@ def to_number(value: Any, method: str, index: int) -> bool | int | float:
             return number
     except (TypeError, ValueError):
         pass
-    raise ExecutionError(f"{method}: input {index}: expected a number or None, got {type(value).__name__}")
+    return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import io
+import operator
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from . import _core, info
@@ -23,28 +25,31 @@ class Verification(enum.Enum):
     InternalConsistency = 1
 
 
-def _core_source(source: Source) -> str | bytes:
+def _core_source(source: Source, what: str = "source") -> str | bytes:
     """A path as str, or a whole file as bytes."""
     if isinstance(source, (str, os.PathLike)):
         return os.fsdecode(source)
     if isinstance(source, bytes):
         return source
-    if isinstance(source, (bytearray, memoryview)):
-        return bytes(source)
+    if isinstance(source, io.TextIOBase):
+        raise TypeError(f"{what}: expected a binary file, got one in text mode: open it with mode 'rb'")
     read = getattr(source, "read", None)
-    if callable(read):
-        data = read()
-        if isinstance(data, bytes):
-            return data
-    raise TypeError(f"expected a path, bytes or a binary file, got {type(source).__name__}")
+    data: Any = read() if callable(read) else source
+    try:
+        return data if isinstance(data, bytes) else bytes(memoryview(data))
+    except TypeError:
+        got = type(source).__name__ + (f" that reads {type(data).__name__}" if data is not source else "")
+        raise TypeError(f"{what}: expected a path, bytes or a binary file, got {got}") from None
 
 
-def _data_files(given: Any) -> list[Any]:
+def _data_files(given: Any, what: str) -> list[str | bytes]:
     """One source, several or None as a list."""
     if given is None:
         return []
-    is_one = isinstance(given, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(given, "read")
-    return [given] if is_one else list(given)
+    one = (str, os.PathLike, bytes, bytearray, memoryview, Mapping)
+    if isinstance(given, Iterable) and not isinstance(given, one) and not hasattr(given, "read"):
+        return [_core_source(item, f"{what}[{i}]") for i, item in enumerate(given)]
+    return [_core_source(given, what)]
 
 
 class Method(_core.Method):
@@ -141,7 +146,7 @@ class Program:
 
     def _known(self, name: str) -> str:
         """The name; the core refuses unknown ones, and this what is no name at all, in the same words."""
-        if isinstance(name, str):
+        if isinstance(name, str) and not any("\ud800" <= c <= "\udfff" for c in name):
             return name
         raise ProgramLoadError(f"method {name!r} not found: the program has {', '.join(self.method_names)}")
 
@@ -168,7 +173,9 @@ class Program:
         Every method of the program has a stream of its own, so that methods may run in parallel; a method's stream
         depends on the seed and on how many methods were loaded before it.
         """
-        self._core_program.seed(value)
+        if not 0 <= operator.index(value) < 2**64:
+            raise ValueError(f"seed: expected from 0 to 2**64 - 1, got {value}")
+        self._core_program.seed(operator.index(value))
 
     @property
     def bundled_cases(self) -> dict[str, list[tuple[list[Any], list[Any]]]]:
@@ -258,5 +265,5 @@ class Runtime:
             ProgramLoadError: not a valid program; the message says where and why.
         """
         del verification, enable_etdump, debug_buffer_size
-        files = [_core_source(item) for given in (data, data_path) for item in _data_files(given)]
+        files = _data_files(data, "data") + _data_files(data_path, "data_path")
         return Program(_core.Program.load(_core_source(source), files))

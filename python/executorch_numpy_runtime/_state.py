@@ -64,6 +64,8 @@ class States(Mapping[str, np.ndarray[Any, Any]]):
             KeyError: a name is unknown.
             ExecutionError: a dtype or shape is wrong.
         """
+        if not isinstance(values, Mapping):
+            raise TypeError(f"state: expected a mapping of names to arrays, got {type(values).__name__}")
         encoded = [self._encode(name, value) for name, value in values.items()]
         for index, data in encoded:
             self._method.set_state(index, data)

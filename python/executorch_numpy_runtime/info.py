@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import operator
+import os
+import sys
 import threading
 import weakref
-from typing import Any
+from typing import Any, SupportsIndex
 
 from . import _core
+from .errors import BackendNotAvailable, ExecutionError
 
 # The newest exporter whose files the tests run.
 EXECUTORCH_VERSION = "1.5.1"
@@ -30,6 +34,15 @@ _SUPPORTED_DTYPES = [
 ]
 
 
+def _check_environment() -> None:
+    text = os.environ.get("ENR_NUM_THREADS", "").strip()
+    if text and not text.isdecimal():
+        raise ExecutionError(f"ENR_NUM_THREADS={text}: expected a number of threads, or 0 for the default")
+
+
+_check_environment()
+
+
 def runtime_info() -> dict[str, Any]:
     """Versions, backends, operators, dtypes, the instruction set in use and the number of threads."""
     return {
@@ -51,7 +64,7 @@ def _bfloat16_form() -> str:
 
 
 def set_num_threads(count: int) -> None:
-    """Threads that one call may use, the calling one included; 0 restores the default.
+    """Threads that one call may use, the calling one included, 256 at most; 0 restores the default.
 
     The default fits the process's affinity mask and its cgroup's CPU quota. Takes effect with the next call, for the
     whole process.
@@ -59,9 +72,11 @@ def set_num_threads(count: int) -> None:
     Raises:
         ValueError: the count is negative.
     """
-    if count < 0:
+    if not isinstance(count, SupportsIndex):
+        raise TypeError(f"num_threads: expected an int, got {type(count).__name__}")
+    if operator.index(count) < 0:
         raise ValueError(f"num_threads: expected at least 0, got {count}")
-    _core.set_num_threads(count)
+    _core.set_num_threads(min(operator.index(count), sys.maxsize))
 
 
 def get_num_threads() -> int:
@@ -92,8 +107,6 @@ def openvino_inference_precision() -> str:
     Raises:
         BackendNotAvailable: always.
     """
-    from .errors import BackendNotAvailable
-
     raise BackendNotAvailable(
         "OpenvinoBackend: this runtime has no OpenVINO delegate; it runs XnnpackBackend and undelegated programs. "
         "Export with XnnpackPartitioner, or with none."

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "bindings/gil.h"
 #include "kernels/transpose/strided_copy.h"
@@ -88,11 +89,37 @@ PyArray_Descr* extension_descr(DType dtype) {
   return descr;
 }
 
+// The name of the object's type.
+std::string type_name(PyObject* object) {
+  PyObject* name = PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__name__");
+  const char* text = name == nullptr ? nullptr : PyUnicode_AsUTF8AndSize(name, nullptr);
+  std::string result = text == nullptr ? "an object" : text;
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return result;
+}
+
+void refuse_type(PyObject* inputs) {
+  PyErr_Format(PyExc_TypeError, "inputs: expected a sequence of arrays, got %s", type_name(inputs).c_str());
+}
+
+// The list or tuple itself, or a list of what it iterates over; a new reference, null with an error set.
+PyObject* list_or_tuple(PyObject* inputs) {
+  if (PyList_Check(inputs) != 0 || PyTuple_Check(inputs) != 0) return Py_NewRef(inputs);
+  PyObject* iterator = PyObject_GetIter(inputs);
+  if (iterator == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) refuse_type(inputs);
+    return nullptr;
+  }
+  PyObject* list = PySequence_List(iterator);
+  Py_DECREF(iterator);
+  return list;
+}
+
 // Input 0 in the place of the sequence of inputs, or what names inputs: both could be iterated over.
 bool refuse_other_than_sequence(PyObject* inputs, const executor::MethodSpec& spec) {
-  if (PyDict_Check(inputs) != 0 || PyUnicode_Check(inputs) != 0) {
-    PyErr_Format(PyExc_TypeError, "inputs: expected a sequence of arrays, got %s",
-                 PyDict_Check(inputs) != 0 ? "dict" : "str");
+  if (PyDict_Check(inputs) != 0 || PyUnicode_Check(inputs) != 0 || PyBytes_Check(inputs) != 0) {
+    refuse_type(inputs);
     return true;
   }
   if (!PyArray_Check(inputs) || spec.inputs.empty() || spec.inputs[0].kind != executor::ValueKind::kTensor)
@@ -110,6 +137,7 @@ bool refuse_other_than_sequence(PyObject* inputs, const executor::MethodSpec& sp
 
 void Inputs::clear() noexcept {
   items_.clear();
+  arrays_.clear();
   layouts_.clear();
   for (PyObject* object : owned_) Py_DECREF(object);
   owned_.clear();
@@ -117,11 +145,12 @@ void Inputs::clear() noexcept {
 
 bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
   if (refuse_other_than_sequence(sequence, spec)) return false;
-  PyObject* fast = PySequence_Fast(sequence, "inputs: expected a sequence of arrays");
+  PyObject* fast = list_or_tuple(sequence);
   if (fast == nullptr) return false;
   owned_.push_back(fast);
   const Py_ssize_t count = PySequence_Size(fast);
   items_.reserve(static_cast<size_t>(count));
+  arrays_.reserve(static_cast<size_t>(count));
   layouts_.reserve(static_cast<size_t>(count) * 2 * kMaxRank);
   owned_.reserve(static_cast<size_t>(count) + 1);
   const bool is_list = PyList_Check(fast) != 0;
@@ -132,6 +161,8 @@ bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
     if (is_list) owned_.push_back(Py_NewRef(item));
     if (!add(item, spec, static_cast<size_t>(i))) return false;
   }
+  // Only now, when no conversion can run code that changes an array anymore.
+  for (const auto& [index, array] : arrays_) read_array(array, spec.inputs[index], index);
   return true;
 }
 
@@ -142,10 +173,10 @@ bool Inputs::add(PyObject* object, const executor::MethodSpec& spec, size_t inde
     return true;
   }
   const executor::ValueSpec& expected = spec.inputs[index];
-  if (expected.kind != executor::ValueKind::kTensor) return add_plain(object, spec, index);
+  if (expected.kind != executor::ValueKind::kTensor) return add_plain(object);
   if (PyArray_CheckExact(object)) {
     auto* array = reinterpret_cast<PyArrayObject*>(object);
-    if (has_dtype(array, expected.dtype) && PyArray_ISALIGNED(array)) return add_array(array, expected);
+    if (has_dtype(array, expected.dtype) && PyArray_ISALIGNED(array)) return add_array(array);
   }
   PyObject* convert = python_function("executorch_numpy_runtime._inputs", "to_array");
   if (convert == nullptr) return false;
@@ -158,10 +189,16 @@ bool Inputs::add(PyObject* object, const executor::MethodSpec& spec, size_t inde
     PyErr_SetString(PyExc_TypeError, "the input conversion did not give an array");
     return false;
   }
-  return add_array(reinterpret_cast<PyArrayObject*>(converted), expected);
+  return add_array(reinterpret_cast<PyArrayObject*>(converted));
 }
 
-bool Inputs::add_array(PyArrayObject* array, const executor::ValueSpec& expected) {
+bool Inputs::add_array(PyArrayObject* array) {
+  arrays_.emplace_back(items_.size(), array);
+  items_.emplace_back();
+  return true;
+}
+
+void Inputs::read_array(PyArrayObject* array, const executor::ValueSpec& expected, size_t index) {
   executor::TensorInput input;
   input.data = PyArray_DATA(array);
   input.dtype = expected.dtype;
@@ -178,11 +215,10 @@ bool Inputs::add_array(PyArrayObject* array, const executor::ValueSpec& expected
     input.sizes = layout;
     input.strides_bytes = layout + input.rank;
   }
-  items_.emplace_back(input);
-  return true;
+  items_[index] = input;
 }
 
-bool Inputs::add_plain(PyObject* object, const executor::MethodSpec& spec, size_t index) {
+bool Inputs::add_plain(PyObject* object) {
   if (object == Py_None) {
     items_.emplace_back();
     return true;
@@ -208,13 +244,14 @@ bool Inputs::add_plain(PyObject* object, const executor::MethodSpec& spec, size_
   // numpy scalars and one-element arrays count as the number they hold.
   PyObject* convert = python_function("executorch_numpy_runtime._inputs", "to_number");
   if (convert == nullptr) return false;
-  PyObject* number =
-      PyLong_CheckExact(object) || PyFloat_CheckExact(object)
-          ? Py_NewRef(object)
-          : PyObject_CallFunction(convert, "Osn", object, spec.name.c_str(), static_cast<Py_ssize_t>(index));
+  PyObject* number = PyLong_CheckExact(object) || PyFloat_CheckExact(object)
+                         ? Py_NewRef(object)
+                         : PyObject_CallFunction(convert, "O", object);
   Py_DECREF(convert);
   if (number == nullptr) return false;
-  if (PyBool_Check(number)) {
+  if (number == Py_None) {
+    items_.emplace_back(executor::UnknownInput{type_name(object)});
+  } else if (PyBool_Check(number)) {
     items_.emplace_back(number == Py_True);
   } else if (PyLong_Check(number)) {
     int overflow = 0;

@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/numpy_api.h"
@@ -37,10 +38,12 @@ class Inputs {
 
  private:
   bool add(PyObject* object, const executor::MethodSpec& spec, size_t index);
-  bool add_array(PyArrayObject* array, const executor::ValueSpec& expected);
-  bool add_plain(PyObject* object, const executor::MethodSpec& spec, size_t index);
+  bool add_array(PyArrayObject* array);
+  bool add_plain(PyObject* object);
+  void read_array(PyArrayObject* array, const executor::ValueSpec& expected, size_t index);
 
   std::vector<executor::Input> items_;
+  std::vector<std::pair<size_t, PyArrayObject*>> arrays_;  // which item is which array
   std::vector<int64_t> layouts_;  // sizes and strides of the arrays, which other threads may reshape meanwhile
   std::vector<PyObject*> owned_;
 };

@@ -4,7 +4,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <string>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "bindings/arrays.h"
 #include "bindings/classes.h"
 #include "bindings/gil.h"
@@ -48,12 +51,33 @@ std::shared_ptr<const program::FileData> file_data(nb::handle source) {
   return program::FileData::hold(view, owner);
 }
 
+// What `action` gives; its error gets the prefix.
+template <class Action>
+auto named(const std::string& prefix, Action action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    if (prefix.empty()) throw;
+    fail(error.kind(), prefix, error.what());
+  }
+}
+
+// "'model.pte': ", to go in front of what is wrong with the file's content; `unnamed` where it has no path.
+std::string prefix(nb::handle source, const std::string& unnamed) {
+  return nb::isinstance<nb::str>(source) ? quoted(file_system_path(source.ptr())) + ": " : unnamed;
+}
+
 std::shared_ptr<executor::Program> load(nb::handle source, const nb::list& data_files) {
   program::DataMap data;
-  for (const nb::handle file : data_files) data.add(file_data(file));
+  for (size_t i = 0; i < data_files.size(); ++i) {
+    const nb::handle file = data_files[i];
+    std::shared_ptr<const program::FileData> bytes = file_data(file);
+    named(prefix(file, concat("data[", i, "]: ")), [&] { data.add(std::move(bytes)); });
+  }
   std::shared_ptr<const program::FileData> file = file_data(source);
+  const std::string name = prefix(source, "");
   const ReleasedGil release;
-  return executor::Program::load(std::move(file), data);
+  return named(name, [&] { return executor::Program::load(std::move(file), data); });
 }
 
 nb::object bundled_value(const program::BundledValue& value) {

@@ -42,6 +42,7 @@ struct Got {
   std::string operator()(double v) const { return concat("the float ", v); }
   std::string operator()(bool v) const { return v ? "True" : "False"; }
   std::string operator()(std::string_view v) const { return concat("the string '", v, "'"); }
+  std::string operator()(const UnknownInput& v) const { return v.type; }
 };
 
 std::string got(const Input& input) { return std::visit(Got{}, input); }
@@ -123,8 +124,16 @@ std::string expected_plain(const ValueSpec& spec) {
 }  // namespace
 
 void check_inputs(const MethodSpec& spec, std::span<const Input> inputs) {
-  if (inputs.size() != spec.inputs.size()) {
-    fail_execution(spec.name, ": expected ", spec.inputs.size(), " inputs, got ", inputs.size());
+  const size_t expected_count = spec.inputs.size();
+  if (inputs.size() != expected_count) {
+    std::string missing;
+    if (inputs.size() < expected_count) {
+      const ValueSpec& first = spec.inputs[inputs.size()];
+      missing = concat("; the first that is missing is ",
+                       first.kind == ValueKind::kTensor ? expected_tensor(first) : expected_plain(first));
+    }
+    fail_execution(spec.name, ": expected ", expected_count, expected_count == 1 ? " input" : " inputs", ", got ",
+                   inputs.size(), missing);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueSpec& expected = spec.inputs[i];

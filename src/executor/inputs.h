@@ -3,6 +3,7 @@
 // Checks a call's inputs completely before anything is written, then copies them in.
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -20,7 +21,12 @@ struct TensorInput {
   const int64_t* strides_bytes = nullptr;
 };
 
-using Input = std::variant<std::monostate, TensorInput, int64_t, double, bool, std::string_view>;
+// What no program takes: the name of its type, for the message.
+struct UnknownInput {
+  std::string type;
+};
+
+using Input = std::variant<std::monostate, TensorInput, int64_t, double, bool, std::string_view, UnknownInput>;
 
 // Throws kExecution naming the method, the input, what was expected and what was given.
 void check_inputs(const MethodSpec& spec, std::span<const Input> inputs);

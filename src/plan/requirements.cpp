@@ -91,7 +91,8 @@ void check_requirements(const program::Program& program, const program::Method& 
   }
   if (concerns(operators, method.name)) {
     fail(ErrorKind::kOperatorNotFound, method.name,
-         ": the program calls operators this runtime does not have: ", operator_list);
+         ": the program calls operators this runtime does not have: ", operator_list,
+         ". Export again without them: decompose them, or replace them in the model.");
   }
 }
 

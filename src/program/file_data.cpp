@@ -50,7 +50,7 @@ class Mapping {
 }  // namespace
 
 std::shared_ptr<const FileData> FileData::open(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would wait for a writer
   if (file.get() < 0) {
     if (errno == ENOENT) fail_load("no such file: ", quoted(path));
     fail_load("cannot open ", quoted(path), ": ", std::strerror(errno));

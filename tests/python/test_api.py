@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import executorch_numpy_runtime as en
-from builder import ProgramBuilder
+from builder import ProgramBuilder, data_file
 from goldens import FIXTURES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -24,6 +24,13 @@ def tiny() -> bytes:
     x = p.input(np.float32, (2,))
     p.output(p.call("aten::clone.out", x, None, out=p.tensor(np.float32, (2,))))
     return p.build()
+
+
+def path_of_data(folder: Path) -> Path:
+    """A data file with one tensor."""
+    path = folder / "weights.ptd"
+    path.write_bytes(data_file({"x": np.ones(2, np.float32)}))
+    return path
 
 
 def test_names_match_all():
@@ -61,8 +68,31 @@ def test_every_form_of_source(tmp_path):
         for source in (str(path), path, data, bytearray(data), memoryview(data), file, io.BytesIO(data)):
             program = en.Runtime.get().load_program(source)
             np.testing.assert_array_equal(program.load_method("forward")([x])[0], x)
-    with pytest.raises(TypeError, match="expected a path"):
-        en.Runtime.get().load_program(3)
+    for wrong, got in [(3, "int"), (None, "NoneType"), ([data], "list"), (io.StringIO("x"), "one in text mode")]:
+        with pytest.raises(TypeError, match=f"source: expected a .*, got {got}"):
+            en.Runtime.get().load_program(wrong)
+        with pytest.raises(TypeError, match=r"data\[1\]: expected a .*, got"):
+            en.Runtime.get().load_program(data, data=[path_of_data(tmp_path), wrong])
+
+
+def test_errors_name_the_file(tmp_path):
+    good, bad = tmp_path / "good.pte", tmp_path / "bad.pte"
+    good.write_bytes(tiny())
+    bad.write_bytes(b"x" * 100)
+    for source, data, where in [
+        (bad, None, f"'{bad}': not an ExecuTorch program"),
+        (good, bad, f"'{bad}': not a tensor data file"),
+        (good, [path_of_data(tmp_path), b"x" * 100], "data[1]: not a tensor data file"),
+    ]:
+        with pytest.raises(en.ProgramLoadError, match=re.escape(where)):
+            en.Runtime.get().load_program(source, data=data)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names on this system")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.pte")
+    with pytest.raises(en.ProgramLoadError, match="is not a regular file"):
+        en.Runtime.get().load_program(tmp_path / "pipe.pte")
 
 
 def test_a_changed_bytearray_does_not_matter():
@@ -86,8 +116,9 @@ def test_unknown_methods_are_answered_with_the_names():
     for call in (program.load_method, program.metadata, program.clone_method):
         with pytest.raises(en.ProgramLoadError, match="method 'x' not found: the program has forward"):
             call("x")
-        with pytest.raises(en.ProgramLoadError, match="method None not found: the program has forward"):
-            call(None)
+        for wrong in (None, 3, b"forward", ["forward"], "\ud800"):
+            with pytest.raises(en.ProgramLoadError, match="not found: the program has forward"):
+                call(wrong)
 
 
 def test_missing_operators_are_listed_at_load():
@@ -172,8 +203,12 @@ def test_threads_can_be_set():
         assert en.get_num_threads() == 3
         en.Runtime(num_threads=1)
         assert en.get_num_threads() == 1
-        with pytest.raises(ValueError, match="num_threads"):
+        with pytest.raises(ValueError, match="num_threads: expected at least 0, got -1"):
             en.set_num_threads(-1)
+        with pytest.raises(TypeError, match="num_threads: expected an int, got str"):
+            en.set_num_threads("2")
+        en.set_num_threads(2**70)
+        assert en.get_num_threads() == 256
     finally:
         en.set_num_threads(0)
     assert en.get_num_threads() == before
@@ -199,6 +234,8 @@ def test_an_instruction_set_can_be_forced():
 def test_environment_sets_threads():
     code = "import executorch_numpy_runtime as en; print(en.get_num_threads())"
     assert run_python(code, ENR_NUM_THREADS="5").stdout.strip() == "5"
+    for text in ("four", "-1", "1e3"):
+        assert f"ENR_NUM_THREADS={text}: expected a number of threads" in run_python(code, ENR_NUM_THREADS=text).stderr
 
 
 def test_the_default_fits_the_affinity_mask():

@@ -86,7 +86,7 @@ def test_dlpack_and_array_interface_are_taken(load):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (np.zeros(3), "input 0: got an array of float64 [3]; expected an array of float32"),
+        (np.zeros(3), "got an array of float64 [3]; expected an array of float32; convert it with .astype('float32')"),
         (np.zeros(3, np.int32), "input 0: got an array of int32 [3]"),
         (
             np.zeros(4, np.float32),
@@ -95,6 +95,9 @@ def test_dlpack_and_array_interface_are_taken(load):
         (np.zeros((3, 1), np.float32), "input 0: wrong rank: expected an array of float32 [3]"),
         (np.zeros((1,) * 20, np.float32), "input 0: wrong rank"),
         ("text", "input 0: got str"),
+        (object(), "input 0: got object; expected an array of float32"),
+        (iter([1, 2, 3]), "input 0: got list_iterator"),
+        ([1, 2, 1e39], "input 0: 1e+39 at [2] would change; expected an array of float32"),
         (None, "input 0: got NoneType"),
         (np.ma.array(np.zeros(3, np.float32), mask=[1, 0, 0]), "masked"),
         ([1.0, "x", 2.0], "input 0"),
@@ -152,12 +155,42 @@ def test_the_list_of_inputs_may_change_during_the_call(load):
 
 def test_the_number_of_inputs_is_checked(load):
     method = load(clone(np.float32, (3,)))
-    for inputs in ([], [np.zeros(3, np.float32)] * 2):
-        with pytest.raises(ExecutionError, match=f"forward: expected 1 inputs, got {len(inputs)}"):
+    with pytest.raises(ExecutionError, match=r"expected 1 input, got 2$"):
+        method([np.zeros(3, np.float32)] * 2)
+    with pytest.raises(ExecutionError, match=r"got 0; the first that is missing is an array of float32 \[3\]$"):
+        method([])
+    for inputs in (3, None, {"x": np.zeros(3, np.float32)}, "x", b"x"):
+        with pytest.raises(TypeError, match=f"expected a sequence of arrays, got {type(inputs).__name__}"):
             method(inputs)
-    for inputs in (3, None, {"x": np.zeros(3, np.float32)}, "x"):
-        with pytest.raises(TypeError, match="expected a sequence of arrays"):
-            method(inputs)
+
+
+def test_what_iterates_is_a_sequence_and_its_own_errors_stay(load):
+    method = load(clone(np.float32, (3,)))
+    array = np.ones(3, np.float32)
+    for inputs in ((a for a in [array]), map(np.asarray, [array]), {0: array}.values(), array[np.newaxis]):
+        np.testing.assert_array_equal(method(inputs)[0], array)
+    with pytest.raises(ZeroDivisionError):
+        method(1 / 0 for _ in range(2))
+
+
+def test_an_array_may_move_while_another_input_is_converted(load):
+    p = ProgramBuilder()
+    x, y = p.input(np.float32, (50_000,)), p.input(np.float32, (1,))
+    p.output(p.call("aten::neg.out", x, out=p.tensor(np.float32, (50_000,))), y)
+    method = load(p)
+    array = np.full(50_000, 7, np.float32)
+
+    class Moving:
+        def __array__(self, dtype=None, copy=None):
+            array.resize(size, refcheck=False)
+            array.fill(3)
+            return np.ones(1, np.float32)
+
+    size = 50_001
+    with pytest.raises(ExecutionError, match="input 0: wrong size in dim 0"):
+        method([array, Moving()])
+    size = 50_000
+    np.testing.assert_array_equal(method([array, Moving()])[0], np.full(50_000, -3, np.float32))
 
 
 def test_one_array_is_no_sequence_of_inputs(load):
@@ -237,7 +270,8 @@ def test_other_inputs_must_have_the_traced_value(load):
         (2, -(10**400), "input 2: the program was exported for a float 2.5 only, got the float -inf"),
         (1, "\ud800", "input 1: the program was exported for an int 3 only, got the string"),
         (1, "3", "input 1: the program was exported for an int 3 only, got the string '3'"),
-        (1, x, "input 1: expected a number or None, got ndarray"),
+        (1, x, "input 1: the program was exported for an int 3 only, got ndarray"),
+        (4, object(), "input 4: the program was exported for None only, got object"),
     ]:
         inputs = [x, 3, 2.5, True, None]
         inputs[at] = wrong
