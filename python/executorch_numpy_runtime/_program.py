@@ -113,6 +113,13 @@ class Method(_core.Method):
         """
         return super().profile(inputs)
 
+    def __copy__(self) -> Method:
+        """The same method: `Program.clone_method` makes another one."""
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a loaded method cannot be pickled: load the program in the process that needs it")
+
     def __repr__(self) -> str:
         meta = self.metadata
         return f"<Method {meta['name']!r}: {meta['num_inputs']} inputs, {meta['num_outputs']} outputs>"
@@ -199,6 +206,12 @@ class Program:
                 check_outputs(method(inputs), expected, f"{name}: bundled case {index}", rtol, atol)
                 count += 1
         return count
+
+    def __copy__(self) -> Program:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("a loaded program cannot be pickled: load it in the process that needs it")
 
     def __repr__(self) -> str:
         return f"<Program: {', '.join(self.method_names)}>"

@@ -35,7 +35,7 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
     output.is_writable_in_place = plan_->writable_in_place[i] != 0 && output.size_bytes >= kLargeBytes;
   }
   uses_shared_arena_ = plan_->method->arena_sizes.size() > 1;
-  const std::lock_guard<std::mutex> guard(lock());
+  const std::lock_guard guard(lock());
   try {
     place_values();
   } catch (const std::bad_alloc&) {
@@ -59,14 +59,14 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
 void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
                  std::span<std::byte* const> output_memory, TraceSink* trace) {
   check_inputs(spec_, inputs);
-  const std::lock_guard<std::mutex> guard(lock());
+  const std::lock_guard guard(lock());
   run_locked(inputs, consume, output_memory, trace);
 }
 
 bool Method::try_run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
                      std::span<std::byte* const> output_memory) {
   check_inputs(spec_, inputs);
-  const std::unique_lock<std::mutex> guard(lock(), std::try_to_lock);
+  const std::unique_lock guard(lock(), std::try_to_lock);
   if (!guard.owns_lock()) return false;
   run_locked(inputs, consume, output_memory, nullptr);
   return true;
@@ -92,6 +92,7 @@ void Method::run_locked(std::span<const Input> inputs, FunctionRef<void(std::spa
       method.trace_ = nullptr;
     }
   } restore{*this};
+  restore_states();  // of a call that a fork cut off
   trace_ = trace;
   seed_if_changed();
   use_caller_memory(inputs, output_memory);

@@ -12,6 +12,7 @@
 #include "base/function_ref.h"
 #include "base/random_stream.h"
 #include "base/trace.h"
+#include "executor/call_lock.h"
 #include "executor/inputs.h"
 #include "executor/program.h"
 #include "executor/spec.h"
@@ -62,7 +63,7 @@ class Method {
 
   void run_locked(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
                   std::span<std::byte* const> output_memory, TraceSink* trace);
-  std::mutex& lock() noexcept { return shares_ && uses_shared_arena_ ? program_->shared_lock() : own_lock_; }
+  CallLock& lock() noexcept { return shares_ && uses_shared_arena_ ? program_->shared_lock() : own_lock_; }
   std::byte* arena(size_t index);
   void place_values();
   void place_tensor(const program::Tensor& source, bool is_input, Tensor& tensor);
@@ -91,7 +92,7 @@ class Method {
   std::vector<StateSpec> states_;
   bool shares_;
   bool uses_shared_arena_ = false;
-  std::mutex own_lock_;
+  CallLock own_lock_;
   std::vector<AlignedBuffer> own_arenas_;
   std::vector<Value> values_;
   std::vector<Value*> arguments_;  // parallel to plan_->args

@@ -129,7 +129,7 @@ void Method::give_memory(size_t index) {
 }
 
 MemoryReport Method::memory() {
-  const std::lock_guard<std::mutex> guard(lock());
+  const std::lock_guard guard(lock());
   MemoryReport report;
   for (const uint64_t size : plan_->method->arena_sizes) report.planned_bytes += size;
   for (const program::Value& value : plan_->method->values) {

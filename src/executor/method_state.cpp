@@ -56,7 +56,7 @@ void Method::restore_states() noexcept {
 }
 
 void Method::get_state(size_t index, std::byte* out, size_t size_bytes) {
-  const std::lock_guard<std::mutex> guard(lock());
+  const std::lock_guard guard(lock());
   const Tensor& tensor = state_tensors_.at(index);
   if (tensor.size_bytes() != size_bytes)
     fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
@@ -67,7 +67,7 @@ void Method::get_state(size_t index, std::byte* out, size_t size_bytes) {
 }
 
 void Method::set_state(size_t index, const std::byte* in, size_t size_bytes) {
-  const std::lock_guard<std::mutex> guard(lock());
+  const std::lock_guard guard(lock());
   const Tensor& tensor = state_tensors_.at(index);
   if (tensor.size_bytes() != size_bytes)
     fail_execution(states_[index].name, ": expected ", tensor.size_bytes(), " bytes, got ", size_bytes);
@@ -85,7 +85,7 @@ void Method::set_state(size_t index, const std::byte* in, size_t size_bytes) {
 }
 
 void Method::reset() {
-  const std::lock_guard<std::mutex> guard(lock());
+  const std::lock_guard guard(lock());
   write_initial_values(true);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/weight_cache.h"
+#include "executor/call_lock.h"
 #include "executor/spec.h"
 #include "plan/method_plan.h"
 #include "program/bundled_program.h"
@@ -56,7 +57,7 @@ class Program : public std::enable_shared_from_this<Program> {
   // For methods: the shared arena of that index, large enough for any method, zeroed when made; and the lock that goes
   // with all of them.
   AlignedBuffer& shared_arena(size_t index);
-  std::mutex& shared_lock() noexcept { return shared_lock_; }
+  CallLock& shared_lock() noexcept { return shared_lock_; }
   // True for the first caller that asks for a placement: the one to write its initial value.
   bool claim_initial_value(size_t arena, size_t offset);
 
@@ -70,7 +71,7 @@ class Program : public std::enable_shared_from_this<Program> {
   WeightCache weights_;
   std::mutex plan_lock_;
   std::map<const program::Method*, std::shared_ptr<const plan::MethodPlan>> plans_;
-  std::mutex shared_lock_;
+  CallLock shared_lock_;
   std::map<size_t, AlignedBuffer> shared_arenas_;
   std::map<std::pair<size_t, size_t>, bool> claimed_;
   std::atomic<uint64_t> seed_ = 0, seed_changes_ = 1;

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -108,6 +110,16 @@ def test_the_program_lives_as_long_as_its_methods():
 
     gc.collect()
     assert method([np.ones(2, np.float32)])[0][0] == 1
+
+
+def test_copies_are_the_same_and_nothing_is_pickled():
+    program = en.Runtime.get().load_program(tiny())
+    for loaded in (program, program.load_method("forward")):
+        assert copy.copy(loaded) is loaded
+        for operation in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=r"cannot be pickled: load .* in the process that needs it"):
+                operation(loaded)
+    pickle.loads(pickle.dumps(en.Runtime.get())).load_program(tiny())
 
 
 def test_unknown_methods_are_answered_with_the_names():

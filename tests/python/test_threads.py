@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 import executorch_numpy_runtime as en
 from builder import ProgramBuilder
@@ -192,3 +195,67 @@ def test_methods_have_their_own_random_numbers():
         np.testing.assert_array_equal(method([])[0], numbers)
     program.seed(1)
     assert not np.array_equal(methods[0]([])[0], first[0])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_forked_during_a_call_can_make_calls():
+    c = case("wide_conv_p")
+    code = f"""
+    import os, threading, time, warnings
+    import numpy as np
+    import executorch_numpy_runtime as en
+    warnings.simplefilter("ignore")
+    method = en.Runtime.get().load_program({str(c.program)!r}).load_method("forward")
+    inputs = [np.ones(i["shape"], np.float32) for i in method.metadata["inputs"]]
+    expected = method(inputs)[0]
+    stop = False
+    def call():
+        while not stop:
+            method(inputs)
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(10):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if np.array_equal(method(inputs)[0], expected) else 3)
+        assert os.waitpid(child, 0)[1] == 0
+    stop = True
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=120)
+
+
+def test_a_finalizer_that_calls_a_method_while_it_gives_its_outputs_gets_an_error():
+    code = """
+    import gc
+    import numpy as np
+    import executorch_numpy_runtime as en
+    from builder import ProgramBuilder
+    p = ProgramBuilder()
+    x = p.input(np.float32, (4,))
+    p.output(p.call("aten::clone.out", x, None, out=p.tensor(np.float32, (4,))))
+    method = en.Runtime.get().load_program(p.build()).load_method("forward")
+    inputs = [np.ones(4, np.float32)]
+    class Calling:
+        def __del__(self):
+            try:
+                method(inputs)
+            except en.ExecutionError as error:
+                assert "handing over its outputs" in str(error)
+    gc.set_threshold(1)
+    for _ in range(100):
+        gc.disable()
+        one = Calling()
+        one.itself = one
+        del one
+        lists = [[] for _ in range(200)]  # so that the list of outputs is not a used one
+        gc.enable()
+        assert method(inputs)[0].tolist() == [1, 1, 1, 1]
+    """
+    folder = str(Path(__file__).parent)
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        check=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])},
+    )
