@@ -60,23 +60,49 @@ DepthwiseCall make_call(const DepthwiseShape& s, const void* packed, const GemmE
   return call;
 }
 
-// Blocks [block_begin, block_end) of one row of one image.
-void run_row(const DepthwiseCall& call, DepthwiseRowFunction row, size_t y, size_t block_begin, size_t block_end,
-             const float* input, float* output, const GemmEpilogue& epilogue) noexcept {
-  const size_t pixel = y * call.output_width;
-  float* to = output + pixel * call.output_pixel_stride;
-  row(call, y, block_begin, block_end, input, to,
-      epilogue.residual == nullptr ? nullptr : epilogue.residual + pixel * call.residual_stride);
-  if (epilogue.activation == nullptr) return;
-  const size_t lanes = depthwise_kernels().lanes;
-  const size_t begin = block_begin * lanes, end = std::min(block_end * lanes, call.channels);
-  if (end - begin == call.output_pixel_stride) {
-    return epilogue.activation(to + begin, call.output_width * (end - begin), epilogue.activation_context);
+// The kernel's functions for rows one at a time, and in pairs where it has one.
+class RowKernels {
+ public:
+  explicit RowKernels(const DepthwiseShape& s) noexcept : row_(choose_row(s)) {
+    const bool is_plain = s.multiplier == 1 && s.kernel_height == 3 && s.kernel_width == 3 && s.stride_height == 1 &&
+                          s.stride_width == 1 && s.dilation_height == 1 && s.dilation_width == 1;
+    if (!is_plain || s.input_height < 3) return;
+    pair_ = depthwise_kernels().pair3;
+    whole_begin_ = s.pad_top;
+    whole_end_ = s.input_height - 2 + s.pad_top;
   }
-  for (size_t x = 0; x < call.output_width; ++x) {
-    epilogue.activation(to + x * call.output_pixel_stride + begin, end - begin, epilogue.activation_context);
+
+  // Blocks [block_begin, block_end) of rows [row_begin, row_end) of one image.
+  void run(const DepthwiseCall& call, size_t row_begin, size_t row_end, size_t block_begin, size_t block_end,
+           const float* input, float* output, const GemmEpilogue& epilogue) const noexcept {
+    for (size_t y = row_begin; y < row_end;) {
+      const bool in_pairs = pair_ != nullptr && y >= whole_begin_ && y + 2 <= std::min(row_end, whole_end_);
+      const size_t pixel = y * call.output_width;
+      float* to = output + pixel * call.output_pixel_stride;
+      (in_pairs ? pair_ : row_)(
+          call, y, block_begin, block_end, input, to,
+          epilogue.residual == nullptr ? nullptr : epilogue.residual + pixel * call.residual_stride);
+      const size_t rows = in_pairs ? 2 : 1;
+      if (epilogue.activation != nullptr) activate(call, rows, block_begin, block_end, to, epilogue);
+      y += rows;
+    }
   }
-}
+
+ private:
+  static void activate(const DepthwiseCall& call, size_t rows, size_t block_begin, size_t block_end, float* output,
+                       const GemmEpilogue& epilogue) noexcept {
+    const size_t lanes = depthwise_kernels().lanes, pixels = rows * call.output_width;
+    const size_t begin = block_begin * lanes, count = std::min(block_end * lanes, call.channels) - begin;
+    float* to = output + begin;
+    if (count == call.output_pixel_stride) return epilogue.activation(to, pixels * count, epilogue.activation_context);
+    for (size_t i = 0; i < pixels; ++i, to += call.output_pixel_stride) {
+      epilogue.activation(to, count, epilogue.activation_context);
+    }
+  }
+
+  DepthwiseRowFunction row_, pair_ = nullptr;
+  size_t whole_begin_ = 0, whole_end_ = 0;  // rows of outputs for which the kernel's rows all exist
+};
 
 }  // namespace
 
@@ -105,10 +131,7 @@ void depthwise_rows(const DepthwiseShape& shape, const void* packed, const float
                     size_t row_begin, size_t row_end, const GemmEpilogue& epilogue) noexcept {
   if (shape.output_width == 0 || shape.output_channels() == 0) return;
   const DepthwiseCall call = make_call(shape, packed, epilogue);
-  const DepthwiseRowFunction row = choose_row(shape);
-  for (size_t y = row_begin; y < row_end; ++y) {
-    run_row(call, row, y, 0, block_count(shape), input, output, epilogue);
-  }
+  RowKernels(shape).run(call, row_begin, row_end, 0, block_count(shape), input, output, epilogue);
 }
 
 size_t depthwise_channel_step() noexcept { return depthwise_kernels().lanes; }
@@ -117,30 +140,29 @@ void depthwise_channels(const DepthwiseShape& shape, const void* packed, const f
                         size_t channel, size_t channel_end, const GemmEpilogue& epilogue) noexcept {
   if (shape.output_width == 0 || channel == channel_end) return;
   const DepthwiseCall call = make_call(shape, packed, epilogue);
-  const DepthwiseRowFunction row = choose_row(shape);
   const size_t lanes = depthwise_kernels().lanes;
-  for (size_t y = 0; y < shape.output_height; ++y) {
-    run_row(call, row, y, channel / lanes, (channel_end + lanes - 1) / lanes, origin_of(input, channel),
-            origin_of(output, channel), epilogue);
-  }
+  RowKernels(shape).run(call, 0, shape.output_height, channel / lanes, (channel_end + lanes - 1) / lanes,
+                        origin_of(input, channel), origin_of(output, channel), epilogue);
 }
 
 void depthwise(const DepthwiseShape& shape, const void* packed, const float* input, float* output,
                const GemmEpilogue& epilogue) noexcept {
   if (shape.output_width == 0 || shape.output_channels() == 0) return;
   const DepthwiseCall call = make_call(shape, packed, epilogue);
-  const DepthwiseRowFunction row = choose_row(shape);
+  const RowKernels kernels(shape);
   const size_t input_image = shape.input_height * shape.input_width * call.input_pixel_stride;
   const size_t output_pixels = shape.output_height * shape.output_width;
   const size_t rows = shape.batch * shape.output_height, blocks = block_count(shape);
   const size_t row_work = shape.output_width * shape.output_channels() * shape.kernel_height * shape.kernel_width;
   const auto run_rows = [&](size_t row_begin, size_t row_end, size_t block_begin, size_t block_end) {
-    for (size_t i = row_begin; i < row_end; ++i) {
-      const size_t b = i / shape.output_height;
+    for (size_t i = row_begin; i < row_end;) {
+      const size_t b = i / shape.output_height, y = i % shape.output_height;
+      const size_t end = std::min(row_end - i + y, shape.output_height);
       GemmEpilogue image = epilogue;
       if (image.residual != nullptr) image.residual += b * output_pixels * image.residual_stride;
-      run_row(call, row, i % shape.output_height, block_begin, block_end, input + b * input_image,
-              output + b * output_pixels * call.output_pixel_stride, image);
+      kernels.run(call, y, end, block_begin, block_end, input + b * input_image,
+                  output + b * output_pixels * call.output_pixel_stride, image);
+      i += end - y;
     }
   };
   // Rows are shared out, or the channels of small images (and of sound), as the products before and after them are.

@@ -33,6 +33,8 @@ struct DepthwiseKernels {
   DepthwiseRowFunction width5_stride1;
   DepthwiseRowFunction width5_stride2;
   DepthwiseRowFunction any;
+  // Rows y and y + 1 of a 3x3 kernel with stride and dilation 1, where all rows of the kernel exist for both.
+  DepthwiseRowFunction pair3;
 };
 
 const DepthwiseKernels& depthwise_kernels();

@@ -123,6 +123,65 @@ void tile(const DepthwiseCall& call, const KernelRows& rows, const float* packed
   }
 }
 
+// The same for two neighbouring rows of outputs of a 3x3 kernel, all of whose rows exist: of the four input rows the
+// two in the middle are read once for both.
+constexpr int kPairTaps = 3;
+template <int kPixels, bool kChecked>
+void tile_pair(const DepthwiseCall& call, const KernelRows& rows, const float* packed, size_t blocks,
+               ptrdiff_t first_column, uint32_t valid, size_t channel, float* output, const float* residual) {
+  constexpr int columns = kPixels - 1 + kPairTaps;
+  const ptrdiff_t pixel_bytes = (ptrdiff_t)(call.input_pixel_stride * sizeof(float));
+  const ptrdiff_t step_bytes = (ptrdiff_t)(rows.step * sizeof(float));
+  const size_t output_pixel_stride = call.output_pixel_stride, residual_stride = call.residual_stride;
+  const size_t output_row = call.output_width * output_pixel_stride, residual_row = call.output_width * residual_stride;
+  const Finish last(call);
+  const char* input_block = (const char*)(rows.input + channel) + first_column * pixel_bytes;
+  for (size_t block = 0; block < blocks; ++block) {
+    const float* weights = packed + kLanesHere;
+    F32 upper[kPixels], lower[kPixels];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) upper[p] = lower[p] = load(packed);
+    F32 w[kPairTaps] = {}, before[kPairTaps] = {};  // of the upper and of the lower row of outputs
+    const char* row = input_block;
+#pragma GCC unroll 4
+    for (int r = 0; r < kPairTaps + 1; ++r) {
+      for (int k = 0; k < kPairTaps; ++k) {
+        before[k] = w[k];
+        if (r < kPairTaps) w[k] = load(weights + (r * kPairTaps + k) * kLanesHere);
+      }
+      const char* input = row;
+#pragma GCC unroll 10
+      for (int column = 0; column < columns; ++column, input += pixel_bytes) {
+        hide(input);
+        if (kChecked && (valid >> column & 1) == 0) continue;
+        F32 v = load((const float*)input);
+        hide(v);
+#pragma GCC unroll 8
+        for (int p = 0; p < kPixels; ++p) {
+          const int k = column - p;
+          if (k < 0 || k >= kPairTaps) continue;
+          if (r < kPairTaps) upper[p] = fma(v, w[k], upper[p]);
+          if (r > 0) lower[p] = fma(v, before[k], lower[p]);
+        }
+      }
+      row += step_bytes;
+      hide(valid);
+    }
+    float* out = output + channel;
+    const float* added = residual == nullptr ? nullptr : residual + channel;
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      finish<false>(last, upper[p], out, added, kLanesHere);
+      finish<false>(last, lower[p], out + output_row, added == nullptr ? nullptr : added + residual_row, kLanesHere);
+      out += output_pixel_stride;
+      if (added != nullptr) added += residual_stride;
+    }
+    packed += (1 + kPairTaps * kPairTaps) * kLanesHere;
+    input_block += kVectorBytes;
+    channel += kLanesHere;
+  }
+}
+
 // kPixels neighbouring outputs of one block, any kernel. Tap columns [begin, end) exist for all of them.
 template <int kPixels, bool kPartial, bool kMultiplied>
 void tile_any(const DepthwiseCall& call, const KernelRows& rows, const float* packed, size_t x, size_t tap_begin,
@@ -207,51 +266,95 @@ void row_any(const DepthwiseCall& call, size_t y, size_t block_begin, size_t blo
   }
 }
 
+using Tile = void (*)(const DepthwiseCall& call, const KernelRows& rows, const float* packed, size_t blocks,
+                      ptrdiff_t first_column, uint32_t valid, size_t channel, float* output, const float* residual);
+
+// Tiles for every number of outputs left in a row, at most `longest`: how many of them each computes.
+struct TileSet {
+  size_t longest;
+  size_t sizes[9];
+  Tile checked[9];
+  Tile inside;  // the longest one where all columns exist
+};
+
+// The whole blocks of a row, or a pair of rows, of outputs.
 template <int kWidth, int kStride>
-void row_fixed(const DepthwiseCall& call, size_t y, size_t block_begin, size_t block_end, const float* input,
-               float* output, const float* residual) noexcept {
-  using Tile = void (*)(const DepthwiseCall&, const KernelRows&, const float*, size_t, ptrdiff_t, uint32_t, size_t,
-                        float*, const float*);
-  static constexpr Tile checked[9] = {nullptr,
-                                      tile<kWidth, kStride, 1, true>,
-                                      tile<kWidth, kStride, 2, true>,
-                                      tile<kWidth, kStride, 2, true>,
-                                      tile<kWidth, kStride, 4, true>,
-                                      tile<kWidth, kStride, 4, true>,
-                                      tile<kWidth, kStride, 4, true>,
-                                      tile<kWidth, kStride, 7, true>,
-                                      tile<kWidth, kStride, 8, true>};
-  static constexpr size_t sizes[9] = {0, 1, 2, 2, 4, 4, 4, 7, 8};
-  const KernelRows rows = kernel_rows(call, y, input);
+void walk_row(const DepthwiseCall& call, const TileSet& tiles, const KernelRows& rows, size_t block_begin,
+              size_t block_end, float* output, const float* residual) {
   const size_t block_size = (1 + call.kernel_height * kWidth) * kLanesHere;
-  const size_t whole_end = call.channels / kLanesHere < block_end ? call.channels / kLanesHere : block_end;
-  const size_t longest = call.output_width % 8 != 0 && call.output_width % 7 == 0 && call.output_width < 24 ? 7 : 8;
-  for (size_t x = 0; x < call.output_width && block_begin < whole_end;) {
+  for (size_t x = 0; x < call.output_width;) {
     const size_t left = call.output_width - x;
-    const size_t choice = left < longest ? left : longest;
+    const size_t choice = left < tiles.longest ? left : tiles.longest;
     const ptrdiff_t first = (ptrdiff_t)(x * kStride) - (ptrdiff_t)call.pad_left;
     // Columns [first, first + 32) cut to [0, width).
     const ptrdiff_t end = (ptrdiff_t)call.input_width - first;
     uint32_t valid = end <= 0 ? 0 : end >= 32 ? ~0u : (1u << end) - 1;
     if (first < 0) valid = first <= -32 ? 0 : valid & ~0u << -first;
-    const ptrdiff_t columns = (ptrdiff_t)((sizes[choice] - 1) * kStride) + kWidth;
-    const bool is_inside = choice == 8 && first >= 0 && columns <= end;
-    (is_inside ? tile<kWidth, kStride, 8, false> : checked[choice])(
-        call, rows, call.packed + block_begin * block_size, whole_end - block_begin, first, valid,
+    const ptrdiff_t columns = (ptrdiff_t)((tiles.sizes[choice] - 1) * kStride) + kWidth;
+    const bool is_inside = choice == tiles.longest && tiles.inside != nullptr && first >= 0 && columns <= end;
+    (is_inside ? tiles.inside : tiles.checked[choice])(
+        call, rows, call.packed + block_begin * block_size, block_end - block_begin, first, valid,
         block_begin * kLanesHere, output + x * call.output_pixel_stride,
         residual == nullptr ? nullptr : residual + x * call.residual_stride);
-    x += sizes[choice];
+    x += tiles.sizes[choice];
+  }
+}
+
+// Rows of 7 and 14 outputs, as images often have, are not cut into 8 and the rest.
+bool suits_sevens(size_t width) { return width % 8 != 0 && width % 7 == 0 && width < 24; }
+
+size_t whole_blocks(const DepthwiseCall& call, size_t block_end) {
+  const size_t whole = call.channels / kLanesHere;
+  return whole < block_end ? whole : block_end;
+}
+
+template <int kWidth, int kStride>
+void row_fixed(const DepthwiseCall& call, size_t y, size_t block_begin, size_t block_end, const float* input,
+               float* output, const float* residual) noexcept {
+  static constexpr Tile k1 = tile<kWidth, kStride, 1, true>, k2 = tile<kWidth, kStride, 2, true>,
+                        k4 = tile<kWidth, kStride, 4, true>, k7 = tile<kWidth, kStride, 7, true>,
+                        k8 = tile<kWidth, kStride, 8, true>;
+  static constexpr TileSet kEights = {
+      8, {0, 1, 2, 2, 4, 4, 4, 7, 8}, {nullptr, k1, k2, k2, k4, k4, k4, k7, k8}, tile<kWidth, kStride, 8, false>};
+  static constexpr TileSet kSevens = {7, {0, 1, 2, 2, 4, 4, 4, 7}, {nullptr, k1, k2, k2, k4, k4, k4, k7}, nullptr};
+  const size_t whole_end = whole_blocks(call, block_end);
+  if (block_begin < whole_end) {
+    walk_row<kWidth, kStride>(call, suits_sevens(call.output_width) ? kSevens : kEights, kernel_rows(call, y, input),
+                              block_begin, whole_end, output, residual);
   }
   if (whole_end < block_end) {
     row_any(call, y, whole_end < block_begin ? block_begin : whole_end, block_end, input, output, residual);
   }
 }
 
+void row_pair(const DepthwiseCall& call, size_t y, size_t block_begin, size_t block_end, const float* input,
+              float* output, const float* residual) noexcept {
+  static constexpr Tile k1 = tile_pair<1, true>, k2 = tile_pair<2, true>, k4 = tile_pair<4, true>;
+#if defined(__AVX512F__) || defined(__aarch64__)  // 32 registers
+  static constexpr Tile k7 = tile_pair<7, true>, k8 = tile_pair<8, true>;
+  static constexpr TileSet kEights = {
+      8, {0, 1, 2, 2, 4, 4, 4, 7, 8}, {nullptr, k1, k2, k2, k4, k4, k4, k7, k8}, tile_pair<8, false>};
+  static constexpr TileSet kSevens = {7, {0, 1, 2, 2, 4, 4, 4, 7}, {nullptr, k1, k2, k2, k4, k4, k4, k7}, nullptr};
+  const TileSet& tiles = suits_sevens(call.output_width) ? kSevens : kEights;
+#else
+  static constexpr TileSet tiles = {4, {0, 1, 2, 2, 4}, {nullptr, k1, k2, k2, k4}, tile_pair<4, false>};
+#endif
+  const size_t whole_end = whole_blocks(call, block_end);
+  if (block_begin < whole_end) {
+    walk_row<kPairTaps, 1>(call, tiles, kernel_rows(call, y, input), block_begin, whole_end, output, residual);
+  }
+  if (whole_end == block_end) return;
+  const size_t begin = whole_end < block_begin ? block_begin : whole_end;
+  row_any(call, y, begin, block_end, input, output, residual);
+  row_any(call, y + 1, begin, block_end, input, output + call.output_width * call.output_pixel_stride,
+          residual == nullptr ? nullptr : residual + call.output_width * call.residual_stride);
+}
+
 }  // namespace
 
 const DepthwiseKernels& depthwise_kernels() {
-  static const DepthwiseKernels table = {kLanesHere,      row_fixed<3, 1>, row_fixed<3, 2>,
-                                         row_fixed<5, 1>, row_fixed<5, 2>, row_any};
+  static const DepthwiseKernels table = {kLanesHere,      row_fixed<3, 1>, row_fixed<3, 2>, row_fixed<5, 1>,
+                                         row_fixed<5, 2>, row_any,         row_pair};
   return table;
 }
 
