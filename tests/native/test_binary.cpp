@@ -2,6 +2,8 @@
 
 #include <array>
 #include <functional>
+#include <limits>
+#include <random>
 #include <string>
 
 #include "base/dtype.h"
@@ -118,6 +120,54 @@ TEST_CASE("division rounds as asked") {
   CHECK(whole(Binary::kDivTrunc) == std::vector<int64_t>{3, -3, -3, 3, 2, 0, std::numeric_limits<int64_t>::min(), 0});
   CHECK(whole(Binary::kRemainder) == std::vector<int64_t>{1, 1, -1, -1, 0, 1, 0, 0});
   CHECK(whole(Binary::kFmod) == std::vector<int64_t>{1, -1, 1, -1, 0, -1, 0, 0});
+}
+
+template <class T>
+void check_one_divisor() {
+  constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  std::vector<T> x = {0, 1, -1, 2, -2, 6, 7, 8, -6, -7, -8, kLeast, kLeast + 1, kMost, kMost - 1, kMost / 2};
+  std::mt19937_64 engine(5);
+  for (int i = 0; i < 100; ++i) x.push_back(static_cast<T>(engine() >> (i % 64)));
+  std::vector<T> divisors = {1, 2, 3, 5, 7, 8, 10, 641, 1 << 20, kMost, kMost - 1, kMost / 2 + 1, -1, -7, kLeast, 0};
+  for (int i = 0; i < 100; ++i) divisors.push_back(static_cast<T>(engine() >> (i % 64)));
+  for (const Binary op : {Binary::kDivFloor, Binary::kDivTrunc, Binary::kRemainder, Binary::kFmod, Binary::kPow}) {
+    const Loop loop = binary_loop(op, dtype_of<T>);
+    for (const T divisor : divisors) {
+      std::vector<T> one(x.size());
+      const void* in[] = {x.data(), &divisor};
+      const uint8_t step[] = {1, 0};
+      loop.run(one.data(), in, step, x.size(), {});
+      CAPTURE(binary_name(op));
+      CAPTURE(divisor);
+      CHECK(one == run<T>(loop, x, std::vector<T>(x.size(), divisor)));
+    }
+  }
+}
+
+TEST_CASE("integers by one number are as by many") {
+  check_one_divisor<int32_t>();
+  check_one_divisor<int64_t>();
+}
+
+template <class T>
+void check_byte_products() {
+  std::vector<T> x, y, expected;
+  for (int a = 0; a < 256; ++a) {
+    for (int b = 0; b < 256; b += 5) {
+      x.push_back(static_cast<T>(a));
+      y.push_back(static_cast<T>(b));
+      expected.push_back(static_cast<T>(a * b));
+    }
+  }
+  x.push_back(static_cast<T>(251));  // an odd count
+  y.push_back(static_cast<T>(13));
+  expected.push_back(static_cast<T>(251 * 13));
+  CHECK(run<T>(binary_loop(Binary::kMul, dtype_of<T>), x, y) == expected);
+}
+
+TEST_CASE("products of bytes wrap") {
+  check_byte_products<int8_t>();
+  check_byte_products<uint8_t>();
 }
 
 TEST_CASE("alpha scales the second operand") {

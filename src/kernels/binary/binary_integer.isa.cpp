@@ -1,3 +1,4 @@
+#include "kernels/binary/divider.h"
 #include "kernels/binary/loops.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -130,6 +131,64 @@ void run_scaled(void* out, const void* const* in, const uint8_t* step, size_t n,
   run_scalars<T, T, General>(out, in, step, n, params);
 }
 
+// Divisions by one number, which is prepared.
+struct DividedFloor {
+  template <class T>
+  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+    return by.floor(x);
+  }
+};
+struct DividedTrunc {
+  template <class T>
+  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+    const T quotient = by.floor(x);
+    return quotient - by.is_below(x, by.rest(x, quotient));
+  }
+};
+struct RestFloor {
+  template <class T>
+  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+    return by.rest(x, by.floor(x));
+  }
+};
+struct RestTrunc {
+  template <class T>
+  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+    const T rest = by.rest(x, by.floor(x));
+    return rest - (by.is_below(x, rest) & by.divisor());
+  }
+};
+
+template <class T, class F, class Prepared>
+void run_division(void* out, const void* const* in, const uint8_t* step, size_t n, const LoopParams& params) noexcept {
+  constexpr size_t kPays = 16;
+  const bool is_one = n >= kPays && step[0] != 0 && step[1] == 0;
+  const T divisor = is_one ? *static_cast<const T*>(in[1]) : T{0};
+  if (divisor <= 0) return run_scalars<T, T, F>(out, in, step, n, params);
+  const Divider<T> by(divisor);
+  const T* x = static_cast<const T*>(in[0]);
+  T* z = static_cast<T*>(out);
+  ENR_NO_ALIAS_LOOP
+  for (size_t i = 0; i < n; ++i) z[i] = Prepared()(x[i], by);
+}
+
+// Squares and cubes, the powers that models use, are products.
+template <class T>
+void run_power(void* out, const void* const* in, const uint8_t* step, size_t n, const LoopParams& params) noexcept {
+  const T* x = static_cast<const T*>(in[0]);
+  T* z = static_cast<T*>(out);
+  const bool is_one = n != 0 && step[0] != 0 && step[1] == 0;
+  const T exponent = is_one ? *static_cast<const T*>(in[1]) : T{0};
+  if (exponent != 2 && exponent != 3) return run_scalars<T, T, Pow>(out, in, step, n, params);
+  if (exponent == 2) {
+    ENR_NO_ALIAS_LOOP
+    for (size_t i = 0; i < n; ++i) z[i] = static_cast<T>(wrap(x[i]) * wrap(x[i]));
+  } else {
+    ENR_NO_ALIAS_LOOP
+    for (size_t i = 0; i < n; ++i) z[i] = static_cast<T>(wrap(x[i]) * wrap(x[i]) * wrap(x[i]));
+  }
+}
+
 LoopFn& row(LoopFn* rows, Binary op) { return rows[static_cast<int>(op)]; }
 
 template <class T>
@@ -144,6 +203,28 @@ void fill_common(LoopFn* rows) {
   row(rows, Binary::kXor) = &run_scalars<T, T, Xor>;
 }
 
+// Products of bytes, two to a 16-bit lane: vectors of bytes cannot be multiplied.
+template <class T>
+void multiply_bytes(void* out, const void* const* in, const uint8_t* step, size_t n,
+                    const LoopParams& params) noexcept {
+  typedef uint16_t Pair __attribute__((may_alias, aligned(1)));
+  const size_t even = n / 2 * 2;
+  if (step[0] != 0 && step[1] != 0) {
+    const Pair* x = static_cast<const Pair*>(in[0]);
+    const Pair* y = static_cast<const Pair*>(in[1]);
+    Pair* z = static_cast<Pair*>(out);
+    ENR_NO_ALIAS_LOOP
+    for (size_t i = 0; i < n / 2; ++i) {
+      const uint16_t low = static_cast<uint16_t>(x[i] * y[i]);
+      const uint16_t high = static_cast<uint16_t>((x[i] >> 8) * (y[i] & 0xff00));
+      z[i] = static_cast<uint16_t>((low & 0xff) | high);
+    }
+    const void* rest[] = {static_cast<const T*>(in[0]) + even, static_cast<const T*>(in[1]) + even};
+    return run_scalars<T, T, Mul>(static_cast<T*>(out) + even, rest, step, n - even, params);
+  }
+  run_scalars<T, T, Mul>(out, in, step, n, params);
+}
+
 template <class T>
 void fill_divisions(LoopFn* rows) {
   row(rows, Binary::kDivFloor) = &run_scalars<T, T, DivFloor>;
@@ -153,10 +234,17 @@ void fill_divisions(LoopFn* rows) {
 }
 
 template <class T>
+void fill_prepared_divisions(LoopFn* rows) {
+  row(rows, Binary::kDivFloor) = &run_division<T, DivFloor, DividedFloor>;
+  row(rows, Binary::kDivTrunc) = &run_division<T, DivTrunc, DividedTrunc>;
+  row(rows, Binary::kFmod) = &run_division<T, Fmod, RestTrunc>;
+  row(rows, Binary::kRemainder) = &run_division<T, Remainder, RestFloor>;
+}
+
+template <class T>
 void fill_all(LoopFn* rows) {
   fill_common<T>(rows);
-  fill_divisions<T>(rows);
-  row(rows, Binary::kPow) = &run_scalars<T, T, Pow>;
+  row(rows, Binary::kPow) = &run_power<T>;
   row(rows, Binary::kSquaredDifference) = &run_scalars<T, T, SquaredDifference>;
   row(rows, Binary::kShiftLeft) = &run_scalars<T, T, ShiftLeft>;
   row(rows, Binary::kShiftRight) = &run_scalars<T, T, ShiftRight>;
@@ -176,8 +264,13 @@ void fill_binary_integer(BinaryTable& table) {
   fill_all<int64_t>(table.binary[kBinI64]);
   fill_all<int32_t>(table.binary[kBinI32]);
   fill_all<uint64_t>(table.binary[kBinU64]);
+  fill_prepared_divisions<int64_t>(table.binary[kBinI64]);
+  fill_prepared_divisions<int32_t>(table.binary[kBinI32]);
+  fill_divisions<uint64_t>(table.binary[kBinU64]);
   fill_common<int8_t>(table.binary[kBinI8]);
   fill_common<uint8_t>(table.binary[kBinU8]);
+  row(table.binary[kBinI8], Binary::kMul) = &multiply_bytes<int8_t>;
+  row(table.binary[kBinU8], Binary::kMul) = &multiply_bytes<uint8_t>;
   fill_divisions<int8_t>(table.binary[kBinI8]);
   fill_divisions<uint8_t>(table.binary[kBinU8]);
   fill_bool(table.binary[kBinBool]);

@@ -1,0 +1,61 @@
+#pragma once
+
+// Division of many integers by one: a multiplication and a shift (Granlund and Montgomery, "Division by Invariant
+// Integers using Multiplication").
+
+#include "kernels/simd/vec.h"
+
+namespace enr::kernels::ENR_ISA {
+
+template <class T>
+struct DivisionTypes;
+template <>
+struct DivisionTypes<int32_t> {
+  using Unsigned = uint32_t;
+  using Wide = uint64_t;
+};
+template <>
+struct DivisionTypes<int64_t> {
+  using Unsigned = uint64_t;
+  __extension__ typedef unsigned __int128 Wide;
+};
+
+// T: int32_t or int64_t. The divisor is positive.
+template <class T>
+class Divider {
+  using Unsigned = typename DivisionTypes<T>::Unsigned;
+  using Wide = typename DivisionTypes<T>::Wide;
+  static constexpr int kBits = 8 * sizeof(T);
+
+ public:
+  // 2^(kBits - 1 + shift) / divisor, rounded up, is off by less than what the quotient of a number below
+  // 2^(kBits - 1) could show, and fits.
+  explicit Divider(T divisor) : divisor_(divisor) {
+    while (shift_ < kBits - 1 && (Unsigned{1} << shift_) < static_cast<Unsigned>(divisor)) ++shift_;
+    multiplier_ = static_cast<Unsigned>((Wide{1} << (kBits - 1 + shift_)) / static_cast<Unsigned>(divisor) + 1);
+  }
+
+  // Rounded down: of a negative number as of its complement, x / d = ~(~x / d).
+  ENR_INLINE T floor(T x) const {
+    const T sign = sign_of(x);
+    const Unsigned doubled = static_cast<Unsigned>(x ^ sign) << 1;
+    const Unsigned quotient = static_cast<Unsigned>(static_cast<Wide>(doubled) * multiplier_ >> kBits) >> shift_;
+    return static_cast<T>(quotient) ^ sign;
+  }
+  // x - floor(x) * divisor, which is not negative.
+  ENR_INLINE T rest(T x, T quotient) const {
+    return static_cast<T>(static_cast<Unsigned>(x) - static_cast<Unsigned>(quotient) * static_cast<Unsigned>(divisor_));
+  }
+  // All ones where rounding towards 0 gives one more: x is negative, and something is left.
+  ENR_INLINE T is_below(T x, T rest) const { return sign_of(x) & sign_of(static_cast<T>(-rest)); }
+  ENR_INLINE T divisor() const { return divisor_; }
+
+ private:
+  static ENR_INLINE T sign_of(T x) { return x >> (kBits - 1); }
+
+  T divisor_;
+  Unsigned multiplier_;
+  int shift_ = 0;
+};
+
+}  // namespace enr::kernels::ENR_ISA
