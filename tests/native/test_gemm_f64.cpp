@@ -23,7 +23,9 @@ void check(size_t batch, size_t m, size_t n, size_t k, bool b_transposed, bool w
   CAPTURE(k);
   const std::vector<double> a = random_doubles(batch * m * k, 1), b = random_doubles(batch * k * n, 2);
   const std::vector<double> addend = random_doubles(batch * m * n, 3);
-  std::vector<double> c(batch * m * n, -1), workspace(matmul_f64_workspace_bytes(n, k) / sizeof(double));
+  std::vector<double> c(batch * m * n, -1), workspace;
+  const size_t slots = matmul_f64_slots(batch);
+  workspace.resize(matmul_f64_workspace_bytes(slots, n, k) / sizeof(double));
   MatmulF64 call;
   call.batch = batch;
   call.m = m;
@@ -36,7 +38,7 @@ void check(size_t batch, size_t m, size_t n, size_t k, bool b_transposed, bool w
   call.alpha = 0.5;
   call.addend = with_addend ? addend.data() : nullptr;
   call.beta = 2;
-  matmul_f64(call, workspace.data());
+  matmul_f64(call, slots, workspace.data());
   for (size_t i = 0; i < batch * m; ++i) {
     for (size_t j = 0; j < n; ++j) {
       double sum = 0;

@@ -173,8 +173,10 @@ void batch_matmul(const BatchMatmul& given, void* workspace) noexcept {
   if (call.b_transposed && call.m < kDotRows) return multiply_dots(call, batches);
   const Panels panels(call.n, call.k);
   const size_t at_once = batches_at_once(batches, panels);
-  // Packing costs about as much as a few rows of the product.
-  const bool is_in_place = !call.b_transposed && call.alpha == 1.0f && call.m <= gemm_kernels().rows;
+  // Packing costs about as much as a few rows of the product, and gains nothing where B stays in the nearest cache.
+  const bool is_near =
+      call.k * call.b_stride <= kNearFloats && panels.columns_of(panels.count - 1) == panels.width_of(panels.count - 1);
+  const bool is_in_place = !call.b_transposed && call.alpha == 1.0f && (call.m <= gemm_kernels().rows || is_near);
   const auto multiply = is_in_place ? multiply_in_place : multiply_packed;
   for (size_t first = 0; first < batches; first += at_once) {
     multiply(call, panels, first, std::min(at_once, batches - first), static_cast<float*>(workspace));

@@ -23,56 +23,74 @@ void pack_panel(const MatmulF64& call, const double* b, size_t panel, double* ou
   const size_t row_step = call.b_transposed ? 1 : call.n, column_step = call.b_transposed ? call.k : 1;
   if (call.k == 0) return;  // B may have no address
   b += column * column_step;
+  if (columns == width && !call.b_transposed) return f64_kernels().pack(b, call.n, call.k, out);
   for (size_t k = 0; k < call.k; ++k, out += width) {
     for (size_t j = 0; j < columns; ++j) out[j] = b[k * row_step + j * column_step];
     std::fill(out + columns, out + width, 0.0);
   }
 }
 
-}  // namespace
-
-size_t matmul_f64_workspace_bytes(size_t n, size_t k) noexcept {
-  return panel_count(n) * f64_kernels().width * k * sizeof(double);
+void pack_panels(const MatmulF64& call, size_t batch, Range panels, double* packed) noexcept {
+  const size_t panel_size = f64_kernels().width * call.k;
+  for (size_t panel = panels.begin; panel < panels.end; ++panel) {
+    pack_panel(call, call.b + batch * call.k * call.n, panel, packed + panel * panel_size);
+  }
 }
 
-void matmul_f64(const MatmulF64& call, void* workspace) {
+void multiply_rows(const MatmulF64& call, size_t batch, Range row_tiles, const double* packed) noexcept {
   const F64Kernels& kernels = f64_kernels();
-  const size_t panels = panel_count(call.n), panel_size = kernels.width * call.k;
-  const size_t row_tiles = (call.m + kernels.rows - 1) / kernels.rows;
+  const size_t panels = panel_count(call.n);
+  for (size_t panel = 0; panel < panels; ++panel) {
+    for (size_t t = row_tiles.begin; t < row_tiles.end; ++t) {
+      const size_t row = t * kernels.rows, rows = std::min(kernels.rows, call.m - row);
+      const size_t offset = (batch * call.m + row) * call.n + panel * kernels.width;
+      TileF64 tile{};
+      tile.a = call.a + (batch * call.m + row) * call.k;
+      tile.a_stride = call.k;
+      tile.k = call.k;
+      tile.panel = packed + panel * kernels.width * call.k;
+      tile.c = call.c + offset;
+      tile.c_stride = call.n;
+      tile.columns = std::min(kernels.width, call.n - panel * kernels.width);
+      tile.alpha = call.alpha;
+      tile.addend = call.addend == nullptr ? nullptr : call.addend + offset;
+      tile.beta = call.beta;
+      kernels.tile[rows - 1](tile);
+    }
+  }
+}
+
+size_t packed_doubles(size_t n, size_t k) noexcept { return panel_count(n) * f64_kernels().width * k; }
+
+}  // namespace
+
+size_t matmul_f64_slots(size_t batch) noexcept { return std::min(batch, num_threads()); }
+
+size_t matmul_f64_workspace_bytes(size_t slots, size_t n, size_t k) noexcept {
+  return slots * packed_doubles(n, k) * sizeof(double);
+}
+
+void matmul_f64(const MatmulF64& call, size_t slots, void* workspace) {
   auto* packed = static_cast<double*>(workspace);
+  const size_t panels = panel_count(call.n), work = call.m * call.n * call.k;
+  const size_t row_tiles = (call.m + f64_kernels().rows - 1) / f64_kernels().rows;
+  // Products that are small, or enough for every thread, stay on one thread each.
+  if (call.batch > 1 && (work < kTaskWork || call.batch >= 4 * slots)) {
+    const size_t tasks = std::clamp<size_t>(call.batch * work / kTaskWork, 1, slots);
+    return parallel_for(tasks, [&](size_t task) {
+      double* own = packed + task * packed_doubles(call.n, call.k);
+      const Range range = part_of(call.batch, tasks, task);
+      for (size_t batch = range.begin; batch < range.end; ++batch) {
+        pack_panels(call, batch, {0, panels}, own);
+        multiply_rows(call, batch, {0, row_tiles}, own);
+      }
+    });
+  }
+  const size_t pack_tasks = std::clamp<size_t>(call.n * call.k / kTaskWork, 1, panels);
+  const size_t tasks = std::clamp<size_t>(work / kTaskWork, 1, row_tiles);
   for (size_t batch = 0; batch < call.batch; ++batch) {
-    const double* a = call.a + batch * call.m * call.k;
-    const double* b = call.b + batch * call.k * call.n;
-    const size_t c_offset = batch * call.m * call.n;
-    const size_t pack_tasks = std::clamp<size_t>(call.n * call.k / kTaskWork, 1, panels);
-    parallel_for(pack_tasks, [&](size_t task) {
-      const Range range = part_of(panels, pack_tasks, task);
-      for (size_t panel = range.begin; panel < range.end; ++panel) {
-        pack_panel(call, b, panel, packed + panel * panel_size);
-      }
-    });
-    const size_t tasks = std::clamp<size_t>(call.m * call.n * call.k / kTaskWork, 1, row_tiles);
-    parallel_for(tasks, [&](size_t task) {
-      const Range range = part_of(row_tiles, tasks, task);
-      for (size_t panel = 0; panel < panels; ++panel) {
-        for (size_t t = range.begin; t < range.end; ++t) {
-          const size_t row = t * kernels.rows, rows = std::min(kernels.rows, call.m - row);
-          const size_t offset = c_offset + row * call.n + panel * kernels.width;
-          TileF64 tile{};
-          tile.a = a + row * call.k;
-          tile.a_stride = call.k;
-          tile.k = call.k;
-          tile.panel = packed + panel * panel_size;
-          tile.c = call.c + offset;
-          tile.c_stride = call.n;
-          tile.columns = std::min(kernels.width, call.n - panel * kernels.width);
-          tile.alpha = call.alpha;
-          tile.addend = call.addend == nullptr ? nullptr : call.addend + offset;
-          tile.beta = call.beta;
-          kernels.tile[rows - 1](tile);
-        }
-      }
-    });
+    parallel_for(pack_tasks, [&](size_t i) { pack_panels(call, batch, part_of(panels, pack_tasks, i), packed); });
+    parallel_for(tasks, [&](size_t i) { multiply_rows(call, batch, part_of(row_tiles, tasks, i), packed); });
   }
 }
 

@@ -19,8 +19,10 @@ struct MatmulF64 {
   double beta = 1;
 };
 
-size_t matmul_f64_workspace_bytes(size_t n, size_t k) noexcept;
+// How many right-hand sides are packed at the same time: one for each thread at most.
+size_t matmul_f64_slots(size_t batch) noexcept;
+size_t matmul_f64_workspace_bytes(size_t slots, size_t n, size_t k) noexcept;
 
-void matmul_f64(const MatmulF64& call, void* workspace);
+void matmul_f64(const MatmulF64& call, size_t slots, void* workspace);
 
 }  // namespace enr::kernels

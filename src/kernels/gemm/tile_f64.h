@@ -26,6 +26,8 @@ struct F64Kernels {
   size_t rows;                                         // of a full tile
   size_t width;                                        // of a panel
   void (*tile[kMaxTileRowsF64])(const TileF64& tile);  // by number of rows - 1
+  // A full panel of a row-major B.
+  void (*pack)(const double* b, size_t row_stride, size_t k, double* panel);
 };
 
 const F64Kernels& f64_kernels();

@@ -28,14 +28,24 @@ void compute_tile(const TileF64& tile) {
   }
 #pragma GCC unroll 8
   for (size_t i = 0; i < R; ++i) {
+    double* c = tile.c + i * tile.c_stride;
+    if (tile.addend == nullptr && tile.columns == kWidth) {
+      for (size_t v = 0; v < kVectors; ++v) store(c + v * kLanesF64, splat(tile.alpha) * sum[i][v]);
+      continue;
+    }
     double row[kWidth];
     for (size_t v = 0; v < kVectors; ++v) store(row + v * kLanesF64, splat(tile.alpha) * sum[i][v]);
-    double* c = tile.c + i * tile.c_stride;
     if (tile.addend != nullptr) {
       const double* addend = tile.addend + i * tile.c_stride;
       for (size_t j = 0; j < tile.columns; ++j) row[j] += tile.beta * addend[j];
     }
     for (size_t j = 0; j < tile.columns; ++j) c[j] = row[j];
+  }
+}
+
+void pack(const double* b, size_t row_stride, size_t k, double* panel) {
+  for (size_t i = 0; i < k; ++i, b += row_stride, panel += kWidth) {
+    for (size_t v = 0; v < kVectors; ++v) store(panel + v * kLanesF64, load(b + v * kLanesF64));
   }
 }
 
@@ -52,6 +62,7 @@ const F64Kernels& f64_kernels() {
     F64Kernels k = {};
     k.rows = kRows;
     k.width = kWidth;
+    k.pack = pack;
     fill(k);
     return k;
   }();

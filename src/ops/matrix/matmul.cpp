@@ -73,7 +73,8 @@ void multiply_f64(OpContext& context, const Product& p, Tensor& out) {
   RowMajorOut result(context, out, DType::kFloat64);
   const size_t count = p.batch * p.m * p.n;
   call.c = aliases ? context.scratch_of<double>(count) : result.as<double>();
-  kernels::matmul_f64(call, context.scratch(kernels::matmul_f64_workspace_bytes(p.n, p.k)));
+  const size_t slots = kernels::matmul_f64_slots(p.batch);
+  kernels::matmul_f64(call, slots, context.scratch(kernels::matmul_f64_workspace_bytes(slots, p.n, p.k)));
   if (aliases) std::copy(call.c, call.c + count, result.as<double>());
   result.commit();
 }
