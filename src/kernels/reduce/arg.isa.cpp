@@ -84,17 +84,24 @@ ENR_INLINE T extreme_of(const T* p, size_t count) {
 template <class T>
 ENR_INLINE size_t find(const T* p, size_t count, T value) {
   constexpr size_t lanes = kLanes<T>;
-  const bool is_nan = value != value;
-  size_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    const Vec<T> a = load(p + i), b = load(p + i + lanes), c = load(p + i + 2 * lanes), d = load(p + i + 3 * lanes);
+  if (value == value) {
+    // In blocks of 32, of which the bits tell where without a guess.
+    constexpr size_t vectors = 32 / lanes;
     const Vec<T> wanted = splat<T>(value);
-    if (is_nan || any((a == wanted) | (b == wanted) | (c == wanted) | (d == wanted))) break;
+    for (size_t i = 0; i + 32 <= count; i += 32) {
+      uint32_t bits = 0;
+#pragma GCC unroll 16
+      for (size_t v = 0; v < vectors; ++v) bits |= true_bits<sizeof(T)>(load(p + i + v * lanes) == wanted) << v * lanes;
+      if (bits != 0) return i + static_cast<size_t>(__builtin_ctz(bits));
+    }
+    for (size_t i = count / 32 * 32;; i += lanes) {
+      const Vec<T> v = i + lanes <= count ? load(p + i) : load_first(p + i, count - i);
+      const uint32_t bits = true_bits<sizeof(T)>(v == wanted);
+      if (bits != 0) return i + static_cast<size_t>(__builtin_ctz(bits));
+    }
   }
-  for (;; i += lanes) {
-    const Vec<T> v = i + lanes <= count ? load(p + i) : load_first(p + i, count - i);
-    const size_t found = is_nan ? first_true<sizeof(T)>(v != v) : first_true<sizeof(T)>(v == splat<T>(value));
-    if (found < lanes) return i + found;
+  for (size_t i = 0;; ++i) {
+    if (p[i] != p[i]) return i;
   }
 }
 

@@ -77,21 +77,23 @@ ENR_INLINE Vec<T> load_repeated(const T* p, size_t count) {
   return v;
 }
 
-// The first lane that is true in a comparison's result of lanes of kSize bytes; the number of lanes if none is.
+// A bit for each lane of a comparison's result of lanes of kSize bytes, 1 where it is true.
 template <size_t kSize, class M>
-ENR_INLINE size_t first_true(M mask) {
-  constexpr size_t lanes = kVectorBytes / kSize;
+ENR_INLINE uint32_t true_bits(M mask) {
+  static_assert(kSize >= 4);
 #if defined(__AVX512F__)
-  if constexpr (kSize == 4) return (size_t)__builtin_ctz(_mm512_movepi32_mask((__m512i)mask) | 1u << lanes);
-  if constexpr (kSize == 8) return (size_t)__builtin_ctz(_mm512_movepi64_mask((__m512i)mask) | 1u << lanes);
+  if constexpr (kSize == 4) return _mm512_movepi32_mask((__m512i)mask);
+  if constexpr (kSize == 8) return _mm512_movepi64_mask((__m512i)mask);
 #elif defined(__AVX2__)
-  if constexpr (kSize == 4) return (size_t)__builtin_ctz((unsigned)_mm256_movemask_ps((__m256)mask) | 1u << lanes);
-  if constexpr (kSize == 8) return (size_t)__builtin_ctz((unsigned)_mm256_movemask_pd((__m256d)mask) | 1u << lanes);
+  if constexpr (kSize == 4) return (uint32_t)_mm256_movemask_ps((__m256)mask);
+  if constexpr (kSize == 8) return (uint32_t)_mm256_movemask_pd((__m256d)mask);
+#elif defined(__SSE2__)
+  if constexpr (kSize == 4) return (uint32_t)_mm_movemask_ps((__m128)mask);
+  if constexpr (kSize == 8) return (uint32_t)_mm_movemask_pd((__m128d)mask);
 #endif
-  for (size_t i = 0; i < lanes; ++i) {
-    if (mask[i] != 0) return i;
-  }
-  return lanes;
+  uint32_t bits = 0;
+  for (size_t i = 0; i < kVectorBytes / kSize; ++i) bits |= (uint32_t)(mask[i] & 1) << i;
+  return bits;
 }
 
 }  // namespace enr::kernels::ENR_ISA

@@ -2,9 +2,13 @@
 
 #include <cstring>
 
+#include "kernels/isa.h"
 #include "kernels/transpose/copy_threads.h"
+#include "kernels/transpose/index_range.h"
 
 namespace enr::kernels {
+
+ENR_SELECT_ISA(IndexRangeKernels, index_range_kernels)
 
 namespace {
 
@@ -55,18 +59,22 @@ void gather_elements_range(char* out, const char* in, const int64_t* indices, si
   }
 }
 
+bool any_outside(const int32_t* indices, size_t count, int64_t low, int64_t high) noexcept {
+  return index_range_kernels().any_outside_32(indices, count, low, high);
+}
+bool any_outside(const int64_t* indices, size_t count, int64_t low, int64_t high) noexcept {
+  return index_range_kernels().any_outside_64(indices, count, low, high);
+}
+
 }  // namespace
 
 template <class Index>
 size_t first_index_outside(const Index* indices, size_t count, int64_t low, int64_t high) noexcept {
-  constexpr size_t kBlock = 256;
+  constexpr size_t kBlock = 4096;
   for (size_t block = 0; block < count; block += kBlock) {
-    const size_t end = block + kBlock < count ? block + kBlock : count;
-    bool outside = false;
-    for (size_t i = block; i < end; ++i) {
-      outside |= static_cast<int64_t>(indices[i]) < low || static_cast<int64_t>(indices[i]) >= high;
-    }
-    for (size_t i = block; outside && i < end; ++i) {
+    const size_t length = count - block < kBlock ? count - block : kBlock;
+    if (!any_outside(indices + block, length, low, high)) continue;
+    for (size_t i = block;; ++i) {
       if (static_cast<int64_t>(indices[i]) < low || static_cast<int64_t>(indices[i]) >= high) return i;
     }
   }

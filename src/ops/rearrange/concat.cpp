@@ -147,7 +147,16 @@ void repeat_interleave_out(OpContext& context, const Tensor& repeats, std::optio
   }
   context.resize(out, {total});
   const auto write = [&]<class T>(T* to) {
-    for (int64_t i = 0; i < repeats.size(0); ++i) to = std::fill_n(to, counts[i], static_cast<T>(i));
+    constexpr int64_t kFew = 4;  // written whatever the count: what is too much, the next ones overwrite
+    const T* end = to + total;
+    for (int64_t i = 0; i < repeats.size(0); ++i) {
+      if (counts[i] <= kFew && end - to >= kFew) {
+        std::fill_n(to, kFew, static_cast<T>(i));
+        to += counts[i];
+      } else {
+        to = std::fill_n(to, counts[i], static_cast<T>(i));
+      }
+    }
   };
   if (out.dtype == DType::kInt32) {
     write(out.as<int32_t>());

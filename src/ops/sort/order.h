@@ -75,7 +75,7 @@ inline bool fits_narrow(DType dtype, int64_t length) noexcept {
 // entries. Returns where the sorted entries are: in `entries` or in `spare`.
 template <class Entry>
 Entry* sort_entries(Entry* entries, Entry* spare, int64_t count) noexcept {
-  constexpr int64_t kRadixPays = 512;
+  constexpr int64_t kRadixPays = 128;
   if (count < kRadixPays) {
     std::sort(entries, entries + count, [](const Entry& a, const Entry& b) {
       return a.key() != b.key() ? a.key() < b.key() : a.position() < b.position();

@@ -266,8 +266,13 @@ void sum_by_bin(OpContext& context, const int64_t* bins, const T* weights, int64
                 Tensor& out) {
   context.resize(out, {bin_count});
   RowMajorOut to(context, out, dtype_of<T>);
-  std::fill_n(to.as<T>(), bin_count, T{0});
-  for (int64_t i = 0; i < count; ++i) to.as<T>()[bins[i]] += weights == nullptr ? T{1} : weights[i];
+  T* sums = to.as<T>();
+  std::fill_n(sums, bin_count, T{0});
+  if (weights == nullptr) {
+    for (int64_t i = 0; i < count; ++i) sums[bins[i]] += 1;
+  } else {
+    for (int64_t i = 0; i < count; ++i) sums[bins[i]] += weights[i];
+  }
   to.commit();
 }
 
@@ -280,11 +285,16 @@ void bincount_out(OpContext& context, const Tensor& self, const Tensor* weights,
   if (weights != nullptr) require_sizes(*weights, self.sizes(), "weights");
   const auto* bins = row_major_as<int64_t>(context, self);
   const int64_t count = self.numel();
-  int64_t bin_count = minlength;
+  int64_t largest = -1, least = 0;
   for (int64_t i = 0; i < count; ++i) {
-    if (bins[i] < 0) fail_execution("self: expected values of at least 0, got ", bins[i], " at position ", i);
-    bin_count = std::max(bin_count, bins[i] == INT64_MAX ? bins[i] : bins[i] + 1);
+    largest = std::max(largest, bins[i]);
+    least = std::min(least, bins[i]);
   }
+  if (least < 0) {
+    const int64_t at = std::find_if(bins, bins + count, [](int64_t bin) { return bin < 0; }) - bins;
+    fail_execution("self: expected values of at least 0, got ", bins[at], " at position ", at);
+  }
+  const int64_t bin_count = std::max(minlength, largest == INT64_MAX ? largest : largest + 1);
   if (weights == nullptr) return sum_by_bin<int64_t>(context, bins, nullptr, count, bin_count, out);
   if (weights->dtype == DType::kFloat32) {
     return sum_by_bin(context, bins, row_major_as<float>(context, *weights), count, bin_count, out);

@@ -92,6 +92,11 @@ def test_refusals():
     refuses("aten::embedding.out", x, np.array([0, 2]), -1, False, False, outs=[x], match="indices: 2 at position 1")
     refuses("aten::embedding.out", x, np.array([-1]), -1, False, False, outs=[x], match="indices: -1 at position 0")
     refuses("aten::embedding.out", x, np.array([0.0]), -1, False, False, outs=[x], match="indices: expected int64")
+    for wrong in (2**63 - 1, -(2**63), -4, 2**31):
+        index = np.zeros(5000, np.int64)
+        index[4321] = wrong
+        match = f"index: {wrong} at position 4321 is out of range"
+        refuses("aten::index_select.out", x, 1, index, outs=[x[:, index * 0]], match=match)
     refuses("aten::index_select.out", x, 1, np.array([3]), outs=[x], match="index: 3 at position 0 is out of range")
     refuses("aten::index_select.out", x, 0, np.array([[0]]), outs=[x], match="index: expected rank 0 or 1")
     refuses("aten::index_add.out", x, 0, np.array([0]), x, 1, outs=[x], match="source: expected shape .1, 3.")

@@ -51,6 +51,22 @@ def test_long_lines(dtype, descending):
     np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16])
+@pytest.mark.parametrize("k", [40, 200, 500, 1500])
+def test_topk_of_long_lines(dtype, k):
+    # Distinct values, but for the last line's, in which many are equal.
+    rng = np.random.default_rng(0)
+    x = np.stack([rng.permutation(2048), np.arange(2048), np.arange(2048)[::-1], rng.integers(0, 300, 2048)])
+    x = x.astype(dtype)
+    for largest in (False, True):
+        order = stable_order(x, 1, largest)[:, :k]
+        values, indices = call("aten::topk.values", x, k, 1, largest, True, outs=[x[:, :k], order])
+        np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+        np.testing.assert_array_equal(indices[:3], order[:3])
+        np.testing.assert_array_equal(np.take_along_axis(x, indices, 1), values)
+        assert all(len(set(row)) == k for row in indices.tolist())
+
+
 @examples
 @given(st.data(), arrays(REALS, min_dims=1, max_dims=3, max_side=9), st.booleans(), st.booleans())
 def test_topk(data, x, largest, special):
