@@ -1,6 +1,7 @@
 #include "kernels/fft/fft.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -16,6 +17,16 @@ namespace {
 
 const FftKernels<float>& kernels_of(float) { return fft_table().f32; }
 const FftKernels<double>& kernels_of(double) { return fft_table().f64; }
+
+// The larger the radix, the fewer times a line is read and written.
+size_t radix_of(size_t length) noexcept {
+  const int twos = std::countr_zero(length);
+  if (twos >= 3 && twos != 4) return 8;  // 16 is 4 by 4
+  for (const size_t radix : {4, 2, 3}) {
+    if (length % radix == 0) return radix;
+  }
+  return 5;
+}
 
 template <class T>
 void append_root(std::vector<T>& roots, size_t numerator, size_t denominator, double direction) {
@@ -46,7 +57,7 @@ std::vector<typename Fft<T>::Stage> Fft<T>::plan(size_t n, bool inverse) {
   std::vector<Stage> stages;
   size_t stride = 1;
   for (size_t left = n; left > 1;) {
-    const size_t radix = left % 4 == 0 ? 4 : left % 2 == 0 ? 2 : left % 3 == 0 ? 3 : 5;
+    const size_t radix = radix_of(left);
     Stage stage{radix, left / radix, stride, {}};
     stage.roots.reserve(2 * stage.span * (radix - 1));
     for (size_t p = 0; p < stage.span; ++p) {

@@ -74,6 +74,19 @@ ENR_INLINE void transform(Complex<V> (&x)[R]) {
     x[1] = b + d;
     x[2] = a - c;
     x[3] = b - d;
+  } else if constexpr (R == 8) {
+    constexpr double kHalfRoot = 0.70710678118654752440;  // of 1/2
+    Complex<V> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
+    transform<4, kInverse, T>(even);
+    transform<4, kInverse, T>(odd);
+    odd[1] = scaled<T>(odd[1] + turned<kInverse>(odd[1]), kHalfRoot);
+    odd[2] = turned<kInverse>(odd[2]);
+    odd[3] = scaled<T>(turned<kInverse>(odd[3]) - odd[3], kHalfRoot);
+#pragma GCC unroll 4
+    for (size_t k = 0; k < 4; ++k) {
+      x[k] = even[k] + odd[k];
+      x[k + 4] = even[k] - odd[k];
+    }
   } else {
     static_assert(R == 5);
     constexpr double kCos1 = 0.30901699437494742410, kCos2 = -0.80901699437494742410;  // of 72 and 144 degrees
@@ -100,10 +113,10 @@ void run_stage(const FftStage<T>& stage, const T* __restrict in, T* __restrict o
     const T* roots = stage.roots + p * (R - 1) * 2;
     for (size_t q = 0; q < stride; ++q) {
       Complex<V> x[R];
-#pragma GCC unroll 5
+#pragma GCC unroll 8
       for (size_t t = 0; t < R; ++t) x[t] = read<V>(in + (q + stride * (p + span * t)) * kStep);
       transform<R, kInverse, T>(x);
-#pragma GCC unroll 5
+#pragma GCC unroll 8
       for (size_t u = 0; u < R; ++u) {
         if (kTurns && u != 0) x[u] = times(x[u], roots[2 * u - 2], roots[2 * u - 1]);
         write(out + (q + stride * (R * p + u)) * kStep, x[u]);
@@ -131,6 +144,8 @@ void any_stage(const FftStage<T>& stage, const T* in, T* out) {
       return any_direction<3, V>(stage, in, out);
     case 4:
       return any_direction<4, V>(stage, in, out);
+    case 8:
+      return any_direction<8, V>(stage, in, out);
     default:
       return any_direction<5, V>(stage, in, out);
   }

@@ -49,7 +49,7 @@ void transform_dim(OpContext& context, std::vector<std::complex<T>>& data, Sizes
       }
     }
   };
-  each_group(context.state<Plans>().get<T>(lines.n, inverse), lines.count, load, store);
+  each_group(context, context.state<Plans>().get<T>(lines.n, inverse), lines.count, load, store);
 }
 
 double scale_of(int64_t normalization, double count) {
@@ -127,13 +127,13 @@ void fft_r2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
       if (is_halved(lines)) {
         transform_real_line(plans, in, lines.n, kept, scale, result.as<std::complex<T>>());
       } else {
-        transform_real(plans.get<T>(lines.n, false), in, lines, kept, scale, result.as<std::complex<T>>());
+        transform_real(context, plans.get<T>(lines.n, false), in, lines, kept, scale, result.as<std::complex<T>>());
       }
       return result.commit();
     }
     const kernels::Fft<T>& transform = plans.get<T>(lines.n, false);
     std::vector<std::complex<T>> data(static_cast<size_t>(product(shape)));
-    transform_real(transform, in, lines, kept, 1, data.data());
+    transform_real(context, transform, in, lines, kept, 1, data.data());
     for (const size_t d : dims) {
       if (d != last) transform_dim(context, data, shape, d, false);
     }
@@ -167,8 +167,8 @@ void fft_c2r_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
     if (is_halved(lines)) {
       transform_line_to_real(plans, data.data(), lines.n, scale, result.as<T>());
     } else {
-      transform_to_real(plans.get<T>(lines.n, true), data.data(), lines, static_cast<size_t>(self.size(last)), scale,
-                        result.as<T>());
+      transform_to_real(context, plans.get<T>(lines.n, true), data.data(), lines, static_cast<size_t>(self.size(last)),
+                        scale, result.as<T>());
     }
     result.commit();
   });

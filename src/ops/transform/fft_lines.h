@@ -69,16 +69,22 @@ struct Lines {
 };
 
 // Runs `transform` on `count` lines, as many side by side as the kernels take. load(first, lines, lanes, to) writes the
-// elements of `lines` lines from `first` on as Fft::run wants them; store(first, lines, lanes, from) takes the results.
+// elements of `lines` lines from `first` on as Fft::run wants them, of the lanes beyond whatever is there is
+// transformed; store(first, lines, lanes, from) takes the results.
 template <class T, class Load, class Store>
-void each_group(const kernels::Fft<T>& transform, size_t count, Load load, Store store) {
+void each_group(OpContext& context, const kernels::Fft<T>& transform, size_t count, Load load, Store store) {
+  if (count == 0) return;
   const size_t lanes = count == 1 ? 1 : kernels::Fft<T>::lanes(), groups = (count + lanes - 1) / lanes;
-  parallel_ranges_or_throw(groups, kFftGrain / (transform.size() * lanes) + 1, [&](size_t begin, size_t end) {
-    std::vector<T> memory(transform.memory_size(lanes));
-    for (size_t group = begin; group < end; ++group) {
+  const size_t wanted = groups * transform.size() * lanes / kFftGrain;
+  const size_t tasks = std::clamp<size_t>(wanted, 1, std::min(groups, num_threads()));
+  const size_t size = transform.memory_size(lanes);
+  T* memory = context.scratch_of<T>(tasks * size);
+  parallel_for(tasks, [&](size_t task) {
+    T* own = memory + task * size;
+    for (size_t group = groups * task / tasks; group < groups * (task + 1) / tasks; ++group) {
       const size_t first = group * lanes, lines = std::min(lanes, count - first);
-      load(first, lines, lanes, memory.data());
-      store(first, lines, lanes, transform.run(memory.data(), lanes));
+      load(first, lines, lanes, own);
+      store(first, lines, lanes, transform.run(own, lanes));
     }
   });
 }

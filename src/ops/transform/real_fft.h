@@ -115,9 +115,9 @@ void transform_real_line(Plans& plans, const T* in, size_t n, size_t kept, doubl
   const size_t half = n / 2;
   const kernels::Fft<T>& transform = plans.get<T>(half, false);
   const std::vector<std::complex<T>>& roots = plans.roots<T>(n);
-  std::vector<T> memory(transform.memory_size(1));
-  std::copy_n(in, n, memory.data());
-  const T* z = transform.run(memory.data(), 1);
+  const auto memory = std::make_unique_for_overwrite<T[]>(transform.memory_size(1));
+  std::copy_n(in, n, memory.get());
+  const T* z = transform.run(memory.get(), 1);
   const T factor = static_cast<T>(0.5 * scale);
   const auto coefficient = [&](size_t k) {
     const size_t low = k % half, high = (half - k % half) % half;
@@ -140,7 +140,7 @@ void transform_line_to_real(Plans& plans, const std::complex<T>* in, size_t n, d
   const size_t half = n / 2;
   const kernels::Fft<T>& transform = plans.get<T>(half, true);
   const std::vector<std::complex<T>>& roots = plans.roots<T>(n);
-  std::vector<T> memory(transform.memory_size(1));
+  const auto memory = std::make_unique_for_overwrite<T[]>(transform.memory_size(1));
   const T factor = static_cast<T>(scale);
   const auto given = [&](size_t k) { return k == 0 || k == half ? std::complex<T>(in[k].real()) : in[k]; };
   for (size_t k = 0; k < half; ++k) {
@@ -152,13 +152,13 @@ void transform_line_to_real(Plans& plans, const std::complex<T>* in, size_t n, d
     memory[2 * k] = factor * (even_re - odd_im);
     memory[2 * k + 1] = factor * (even_im + odd_re);
   }
-  std::copy_n(transform.run(memory.data(), 1), n, out);
+  std::copy_n(transform.run(memory.get(), 1), n, out);
 }
 
 // The first `kept` coefficients of each real line, scaled.
 template <class T>
-void transform_real(const kernels::Fft<T>& transform, const T* in, const Lines& lines, size_t kept, double scale,
-                    std::complex<T>* out) {
+void transform_real(OpContext& context, const kernels::Fft<T>& transform, const T* in, const Lines& lines, size_t kept,
+                    double scale, std::complex<T>* out) {
   const std::vector<Pair> pairs = pairs_of(
       lines.count, [&](size_t line) { return all_finite(in + lines.start(line, lines.n), lines.n, lines.inner); });
   const PairedLines paired{lines, kept, pairs};
@@ -197,14 +197,14 @@ void transform_real(const kernels::Fft<T>& transform, const T* in, const Lines& 
       paired.scatter(out, first, count, lanes, true, begin, end, y.data());
     }
   };
-  each_group(transform, pairs.size(), load, store);
+  each_group(context, transform, pairs.size(), load, store);
 }
 
 // Real lines from the first n / 2 + 1 of their coefficients; `given` coefficients lie in each line of `in`. The
 // constant and, for even n, the middle one count as real.
 template <class T>
-void transform_to_real(const kernels::Fft<T>& transform, const std::complex<T>* in, const Lines& lines, size_t given,
-                       double scale, T* out) {
+void transform_to_real(OpContext& context, const kernels::Fft<T>& transform, const std::complex<T>* in,
+                       const Lines& lines, size_t given, double scale, T* out) {
   const size_t n = lines.n, used = n / 2 + 1;
   const auto is_real = [&](size_t k) { return k == 0 || 2 * k == n; };
   const std::vector<Pair> pairs = pairs_of(lines.count, [&](size_t line) {
@@ -255,7 +255,7 @@ void transform_to_real(const kernels::Fft<T>& transform, const std::complex<T>* 
       }
     }
   };
-  each_group(transform, pairs.size(), load, store);
+  each_group(context, transform, pairs.size(), load, store);
 }
 
 }  // namespace enr::ops
