@@ -86,6 +86,11 @@ def indexing():
 def searching():
     x, line, edges = floats(1024, 2048), floats(1_000_000), np.sort(floats(1000))
     i, ints = RNG.integers(0, 1000, (1024, 2048)), [((1024, 2048), np.int64)] * 2
+
+    def top_200():
+        top = np.argpartition(x, -200, 1)[:, -200:]
+        return np.take_along_axis(top, np.argsort(np.take_along_axis(x, top, 1)), 1)
+
     both, some = [((1024, 2048), F32), ((1024, 2048), np.int64)], [((1024, 5), F32), ((1024, 5), np.int64)]
     return [
         Case("searching", "sort rows", "aten::sort.values_stable", (x, True, 1, False),
@@ -103,7 +108,8 @@ def searching():
         Case("searching", "topk 50 of many", "aten::topk.values", (line, 50, 0, True, True),
              lambda: np.argpartition(line, -50)[-50:], [((50,), F32), ((50,), np.int64)]),
         Case("searching", "topk 200", "aten::topk.values", (x, 200, 1, True, True),
-             lambda: np.sort(np.partition(x, -200, 1)[:, -200:], 1), [((1024, 200), F32), ((1024, 200), np.int64)]),
+             top_200,
+             [((1024, 200), F32), ((1024, 200), np.int64)]),
         Case("searching", "median", "aten::median.dim_values", (x, 1, False), lambda: np.median(x, 1),
              [((1024,), F32), ((1024,), np.int64)]),
         Case("searching", "searchsorted rows", "aten::searchsorted.Tensor_out",

@@ -82,7 +82,7 @@ def movement():
         ("pad replication", "aten::replication_pad2d.out", (image, [1, 1, 1, 1]),
          lambda: np.pad(image, [(0, 0), (0, 0), (1, 1), (1, 1)], mode="edge")),
         ("full int64", "aten::full.out", ([1024, 2048], 3), lambda: np.full((1024, 2048), 3)),
-        ("full_like", "aten::full_like.out", (x, 3.0), lambda: np.full_like(x, 3.0)),
+        ("full_like", "aten::full_like.out", (x, 3.0, None), lambda: np.full_like(x, 3.0)),
         ("full", "aten::full.out", ([1024, 2048], 3.0), lambda: np.full((1024, 2048), 3.0, F32)),
         ("arange", "aten::arange.start_out", (0, 1_000_000, 1), lambda: np.arange(0, 1_000_000)),
     ]  # fmt: skip
