@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <complex>
 #include <string>
+#include <type_traits>
 
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/gemm_f64.h"
+#include "kernels/gemm/gemm_integer.h"
 #include "ops/families.h"
 #include "ops/matrix/matmul.h"
 #include "ops/pointwise/elementwise.h"
@@ -26,8 +28,7 @@ std::byte* full_addend(OpContext& context, const Product& p, DType dtype, Sizes 
   return data;
 }
 
-// The plain loop, for dtypes that have no vector kernel, and few rows. T computes: double, int64_t,
-// std::complex<double>.
+// The plain loop, for complex numbers, and few rows of double.
 template <class T>
 void multiply_plain(OpContext& context, const Product& p, Tensor& out) {
   const T* a = row_major_as<T>(context, *p.a);
@@ -49,6 +50,44 @@ void multiply_plain(OpContext& context, const Product& p, Tensor& out) {
     }
     for (size_t j = 0; j < p.n; ++j) row[j] = alpha * row[j] + (addend != nullptr ? beta * addend[i * p.n + j] : T{});
   }
+  result.commit();
+}
+
+// B as [k, n] in row-major order.
+template <class T>
+const T* right_hand_side(OpContext& context, const Product& p) {
+  const T* b = row_major_as<T>(context, *p.b);
+  if (!p.b_transposed) return b;
+  const std::array<int64_t, 3> sizes{static_cast<int64_t>(p.batch), static_cast<int64_t>(p.k),
+                                     static_cast<int64_t>(p.n)};
+  std::byte* copy = context.scratch(p.batch * p.k * p.n * sizeof(T));
+  const std::array<int64_t, 3> as_given{sizes[0], sizes[2], sizes[1]};
+  StridedView view(reinterpret_cast<std::byte*>(const_cast<T*>(b)), dtype_of<T>, as_given);
+  view.swap(1, 2);
+  copy_view(context, StridedView(copy, dtype_of<T>, sizes), view);
+  return reinterpret_cast<const T*>(copy);
+}
+
+// Integers wrap: T is int32_t for all of up to 32 bits, else int64_t.
+template <class T>
+void multiply_integers(OpContext& context, const Product& p, Tensor& out) {
+  using Unsigned = std::make_unsigned_t<T>;
+  const auto* a = reinterpret_cast<const Unsigned*>(row_major_as<T>(context, *p.a));
+  const auto* b = reinterpret_cast<const Unsigned*>(right_hand_side<T>(context, p));
+  const auto* addend = reinterpret_cast<const Unsigned*>(full_addend(context, p, dtype_of<T>, out.sizes()));
+  const auto alpha = static_cast<Unsigned>(p.alpha.to<int64_t>()), beta = static_cast<Unsigned>(p.beta.to<int64_t>());
+  // In-place planning may give the result the memory of an operand.
+  const bool aliases = overlaps(out, *p.a) || overlaps(out, *p.b);
+  RowMajorOut result(context, out, dtype_of<T>);
+  const size_t count = p.batch * p.m * p.n;
+  auto* c = aliases ? context.scratch_of<Unsigned>(count) : result.as<Unsigned>();
+  for (size_t i = 0; i < p.batch; ++i) {
+    kernels::matmul_integer(a + i * p.m * p.k, b + i * p.k * p.n, c + i * p.m * p.n, p.m, p.n, p.k);
+  }
+  if (alpha != 1 || addend != nullptr) {
+    for (size_t i = 0; i < count; ++i) c[i] = alpha * c[i] + (addend != nullptr ? beta * addend[i] : 0);
+  }
+  if (aliases) std::copy(c, c + count, result.as<Unsigned>());
   result.commit();
 }
 
@@ -164,7 +203,8 @@ void multiply(OpContext& context, Product p, Tensor& out) {
     case DType::kComplex128:
       return multiply_plain<std::complex<double>>(context, p, out);
     default:
-      return multiply_plain<int64_t>(context, p, out);
+      if (dtype_size(out.dtype) <= 4 && !is_bool(out.dtype)) return multiply_integers<int32_t>(context, p, out);
+      return multiply_integers<int64_t>(context, p, out);
   }
 }
 
