@@ -275,3 +275,58 @@ def test_hard_swish_is_rounded_in_the_order_of_its_factors() -> None:
     g.node("Convert", input=swished, output=g.output(x.shape))
     expected = quanta(x / np.float32(6) * np.clip(x + np.float32(3), np.float32(0), np.float32(6)), **result)
     np.testing.assert_array_equal(quanta(run(g, x)[0], **result), expected)
+
+
+def pixels_to_planes(x: np.ndarray) -> np.ndarray:
+    return x.transpose(0, 3, 1, 2)
+
+
+def image_given_in_planes(g: PayloadBuilder, x: np.ndarray) -> tuple[PayloadValue, np.ndarray]:
+    """The floats in planes of an image that the graph has in pixels, and what they are."""
+    quantised, planes = quantised_input(g, x.shape), g.value((x.shape[0], x.shape[3], *x.shape[1:3]), "qint8", **FROM)
+    given = g.output((x.shape[0], x.shape[3], *x.shape[1:3]))
+    g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=quantised, output=planes)
+    g.node("Convert", input=planes, output=given)
+    return given, real(quanta(x, **FROM), **FROM)
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 5, 3), (2, 4, 4, 4)], ids=str)
+@pytest.mark.parametrize("operation", ["Clamp", "StaticSlice", "StaticResizeBilinear2D", "Multiply"])
+def test_images_read_where_they_leave_the_graph(shape: tuple[int, ...], operation: str) -> None:
+    """They leave in planes, but what else reads them is written for pixels. Sizes need not tell."""
+    x = image(shape)
+    g = PayloadBuilder()
+    given, pixels = image_given_in_planes(g, x)
+    fields: dict[str, Any] = {"input": given}
+    if operation == "Clamp":
+        fields |= {"output_min": -1.0, "output_max": 0.5}
+        expected = np.clip(pixels, -1, 0.5)
+    elif operation == "StaticSlice":
+        fields |= {"num_dims": 4, "offsets": [0, 1, 0, 1], "sizes": [shape[0], 2, shape[2], 2]}
+        expected = pixels[:, 1:3, :, 1:3]
+    elif operation == "StaticResizeBilinear2D":
+        fields |= {"new_height": 2 * shape[1] - 1, "new_width": shape[2], "flags": 8}
+        expected = np.repeat(pixels, 2, 1)[:, :-1]
+        expected[:, 1::2] = (pixels[:, :-1] + pixels[:, 1:]) / 2
+    else:
+        by_channel = np.arange(shape[3], dtype=np.float32)
+        fields = {"input1": g.constant(by_channel), "input2": given}
+        expected = pixels * by_channel
+    result = g.value(expected.shape)
+    g.node(operation, output=result, **fields)
+    back = g.output(pixels_to_planes(expected).shape)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=result, output=back)
+    first, second = run(g, x)
+    np.testing.assert_array_equal(first, pixels_to_planes(pixels))
+    np.testing.assert_allclose(second, pixels_to_planes(expected), rtol=1e-6, atol=1e-6)
+
+
+def test_images_read_in_planes_where_that_was_meant() -> None:
+    x = image((2, 4, 5, 3))
+    g = PayloadBuilder()
+    given, pixels = image_given_in_planes(g, x)
+    planes = pixels_to_planes(pixels)
+    g.node("Clamp", input=given, output=g.output(planes.shape), output_min=0.0)
+    first, second = run(g, x)
+    np.testing.assert_array_equal(first, planes)
+    np.testing.assert_array_equal(second, np.maximum(planes, 0))

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "delegates/xnnpack/declared_shapes.h"
+#include "delegates/xnnpack/image_outputs.h"
 #include "delegates/xnnpack/payload.h"
 #include "delegates/xnnpack/translate.h"
 #include "graph/compiled_graph.h"
@@ -54,6 +55,26 @@ void widen_indices(const Tensor& tensor) {
     const int64_t index = narrow[i];
     wide[i] = index;
   }
+}
+
+graph::Graph checked_graph(const Payload& payload) {
+  graph::Graph graph = translate(payload);
+  find_shapes(payload, graph);
+  return graph;
+}
+
+// The graph of the payload, which is changed to what was meant.
+graph::Graph make_graph(Payload& payload) {
+  Payload meant = payload;
+  if (read_outputs_as_pixels(meant)) {
+    try {
+      graph::Graph graph = checked_graph(meant);
+      payload = std::move(meant);
+      return graph;
+    } catch (const Error&) {  // it was meant as it is
+    }
+  }
+  return checked_graph(payload);
 }
 
 class Compiled;
@@ -131,9 +152,7 @@ class Compiled : public CompiledDelegate {
     }
     input_count_ = payload_.argument_count - output_count_;
     try {
-      graph::Graph graph = translate(payload_);
-      find_shapes(payload_, graph);
-      compiled_ = std::make_shared<const graph::CompiledGraph>(std::move(graph), weights);
+      compiled_ = std::make_shared<const graph::CompiledGraph>(make_graph(payload_), weights);
     } catch (const Error& error) {
       throw Error(ErrorKind::kProgramLoad, error.what());
     }

@@ -15,6 +15,10 @@ namespace {
 using flatbuffer::for_each_table;
 using flatbuffer::Table;
 
+constexpr const char* kLostArguments =
+    "; the exporter lost what writes the other arguments (of an operator that was quantised, but not delegated: leave "
+    "it unquantised)";
+
 std::vector<uint32_t> collect_externals(uint32_t declared, const std::vector<Value>& values) {
   std::vector<uint32_t> externals;
   for (uint32_t i = 0; i < values.size(); ++i) {
@@ -40,15 +44,12 @@ std::vector<uint32_t> collect_externals(uint32_t declared, const std::vector<Val
     }
     if (before->external_id + 1 != value.external_id) {
       fail_load("xvalues[", externals[i], "].external_id: is ", value.external_id, ", expected output ",
-                before->external_id + 1);
+                before->external_id + 1, kLostArguments);
     }
   }
   if (!externals.empty() && values[externals.back()].external_id + 1 != declared) {
-    fail_load(
-        "num_externs: is ", declared, ", the last of the graph's external values is ",
-        values[externals.back()].external_id,
-        "; the exporter lost what writes the other arguments (of an operator that was quantised, but not delegated: "
-        "leave it unquantised)");
+    fail_load("num_externs: is ", declared, ", the last of the graph's external values is ",
+              values[externals.back()].external_id, kLostArguments);
   }
   return externals;
 }

@@ -19,10 +19,9 @@ void require_dims(const Value& value, const std::vector<int64_t>& expected, cons
   if (value.dims != expected) fail_load(field, ": dims are ", value.dims, ", expected ", expected);
 }
 
-// Exporters give values inside the graph wrong dims around changes of layout; theirs are found and checked later.
-bool has_true_dims(const Value& value) {
-  return value.is_constant || value.is_external_input || value.is_external_output;
-}
+// Exporters give values inside the graph wrong dims around changes of layout, and let nodes read results of another
+// layout; what nodes give is found and checked later.
+bool has_true_dims(const Value& value) { return value.is_constant || value.is_external_input; }
 
 void require_last_dim(const Value& value, int64_t expected, const char* field) {
   if (!has_true_dims(value)) return;
