@@ -403,3 +403,40 @@ def test_scalars_do_not_take_several_results() -> None:
     p.output(y)
     with pytest.raises(en.ExecutionError, match=r"output: the result has shape \[5\], expected a scalar"):
         en.Runtime.get().load_program(p.build()).load_method("forward")([np.ones(5, np.float32)])
+
+
+def softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return np.asarray(powers / powers.sum(axis, keepdims=True))
+
+
+@pytest.mark.parametrize("between", ["nothing", "a sigmoid", "a transpose", "a row", "a reshape"])
+def test_softmax_of_what_a_convolution_gives(between: str) -> None:
+    """Along the columns of an image in pixels, as the program has them; of other values, along the last dim."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((1, 4, 5, 3), np.float32)
+    weight = rng.standard_normal((6, 2, 2, 3), np.float32)
+    image = convolved(x, weight)
+    g = PayloadBuilder()
+    value = g.value(image.shape)
+    filters, bias = g.constant(weight), g.constant(np.zeros(6, np.float32))
+    shape = {"group_input_channels": 3, "group_output_channels": 6}
+    g.node("Conv2d", input=g.input(x.shape), filter=filters, bias=bias, output=value, **ONES, **KERNEL, **shape)
+    axis = 2
+    if between == "a sigmoid":
+        image = 1 / (1 + np.exp(-image))
+        g.node("Sigmoid", input=value, output=(value := g.value(image.shape)))
+    elif between == "a transpose":
+        image = image.transpose(0, 2, 3, 1)
+        g.node("StaticTranspose", num_dims=4, perm=(0, 2, 3, 1), input=value, output=(value := g.value(image.shape)))
+    elif between == "a row":
+        planes, row = image.transpose(0, 3, 1, 2), rng.standard_normal(4).astype(np.float32)
+        g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=value, output=(value := g.value(planes.shape)))
+        image, axis = planes + row, 3
+        g.node("Add", input1=value, input2=g.constant(row), output=(value := g.value(image.shape)))
+    elif between == "a reshape":
+        image, axis = image.reshape(1, 4, 3, 6), 3
+        g.node("StaticReshape", num_dims=4, new_shape=image.shape, input=value, output=(value := g.value(image.shape)))
+    g.node("Softmax", input=value, output=g.output(image.shape))
+    (got,) = en.Runtime.get().load_program(delegated_program(g)).load_method("forward")([x])
+    np.testing.assert_allclose(got, softmax(image, axis), rtol=1e-5, atol=1e-6)

@@ -330,3 +330,19 @@ def test_images_read_in_planes_where_that_was_meant() -> None:
     first, second = run(g, x)
     np.testing.assert_array_equal(first, planes)
     np.testing.assert_array_equal(second, np.maximum(planes, 0))
+
+
+def test_images_read_in_planes_behind_what_needs_them() -> None:
+    """Nodes behind the first that needs planes are written for planes, those in front of it for pixels."""
+    x = image((2, 4, 4, 4))
+    g = PayloadBuilder()
+    given, pixels = image_given_in_planes(g, x)
+    in_pixels, planes = g.value(pixels.shape), pixels_to_planes(pixels)
+    g.node("Abs", input=given, output=in_pixels)
+    g.node("StaticReshape", num_dims=2, new_shape=(2, 64), input=given, output=g.output((2, 64)))
+    g.node("Negate", input=given, output=g.output(planes.shape))
+    back = g.output(planes.shape)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=in_pixels, output=back)
+    outputs = run(g, x)
+    for got, expected in zip(outputs, (planes, planes.reshape(2, 64), -planes, np.abs(planes)), strict=True):
+        np.testing.assert_array_equal(got, expected)

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "delegates/xnnpack/declared_shapes.h"
-#include "delegates/xnnpack/image_outputs.h"
+#include "delegates/xnnpack/image_layouts.h"
 #include "delegates/xnnpack/payload.h"
 #include "delegates/xnnpack/translate.h"
 #include "graph/compiled_graph.h"
@@ -57,7 +57,8 @@ void widen_indices(const Tensor& tensor) {
   }
 }
 
-graph::Graph checked_graph(const Payload& payload) {
+graph::Graph checked_graph(Payload& payload) {
+  turn_softmax_of_pixels(payload);
   graph::Graph graph = translate(payload);
   find_shapes(payload, graph);
   return graph;

@@ -1,0 +1,155 @@
+#include "delegates/xnnpack/image_layouts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace enr::delegates::xnnpack {
+
+namespace {
+
+constexpr uint32_t kToPlanes[] = {0, 3, 1, 2};
+
+bool is_float(const Value& value) { return value.type == DataType::kFloat32 || value.type == DataType::kFloat16; }
+bool is_quantised(const Value& value) { return value.type == DataType::kQInt8 || value.type == DataType::kQUInt8; }
+
+// The quantised image in pixels of which the conversion gives the floats in planes; kNone where it is another one.
+uint32_t source_in_pixels(const Payload& payload, const std::vector<const Node*>& writers, const Node& conversion) {
+  if (conversion.type != NodeType::kConvert) return kNone;
+  const uint32_t planes = conversion.inputs[0];
+  if (!is_float(payload.values[conversion.outputs[0]]) || !is_quantised(payload.values[planes])) return kNone;
+  const Node* transpose = writers[planes];
+  const bool is_to_planes = transpose != nullptr && transpose->type == NodeType::kStaticTranspose &&
+                            std::ranges::equal(transpose->perm, kToPlanes);
+  return is_to_planes ? transpose->inputs[0] : kNone;
+}
+
+bool reads(const Node& node, uint32_t value) { return std::ranges::find(node.inputs, value) != node.inputs.end(); }
+
+// Where nodes stop to be written for pixels: with the first that needs planes, or at the end for what leaves the graph.
+size_t end_of_pixels(const Payload& payload, const std::vector<Node>& nodes, size_t begin, uint32_t value) {
+  for (size_t n = begin; n < nodes.size(); ++n) {
+    const bool needs_planes = nodes[n].type == NodeType::kFullyConnected || nodes[n].type == NodeType::kStaticReshape;
+    if (needs_planes && reads(nodes[n], value)) return n;
+  }
+  return payload.values[value].is_external_output ? nodes.size() : begin;
+}
+
+// Whether nodes in [begin, end) read the value; all of them read `replacement` then.
+bool replace_reads(std::vector<Node>& nodes, size_t begin, size_t end, uint32_t value, uint32_t replacement) {
+  bool is_read = false;
+  for (size_t n = begin; n < end; ++n) {
+    for (uint32_t& input : nodes[n].inputs) {
+      if (input != value) continue;
+      input = replacement;
+      is_read = true;
+    }
+  }
+  return is_read;
+}
+
+bool takes_pixels(NodeType type) {
+  switch (type) {
+    case NodeType::kConv2d:
+    case NodeType::kDepthwiseConv2d:
+    case NodeType::kConvTranspose2d:
+    case NodeType::kMaxPooling2d:
+    case NodeType::kAveragePooling2d:
+    case NodeType::kArgMaxPooling2d:
+    case NodeType::kGlobalAveragePooling2d:
+    case NodeType::kResizeBilinear2d:
+    case NodeType::kPRelu:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Which values are images in pixels, as exporters reckon: other nodes keep the layout they are given, unless something
+// of another rank goes in. Results of a node that needs planes are none.
+std::vector<bool> find_pixels(const Payload& payload) {
+  std::vector<bool> is_pixels(payload.values.size());
+  // An argument that is not turned in front of a convolution comes in pixels.
+  for (const Node& node : payload.nodes) {
+    if (takes_pixels(node.type)) is_pixels[node.inputs[0]] = payload.values[node.inputs[0]].is_external_input;
+  }
+  for (const Node& node : payload.nodes) {
+    const bool all_images =
+        std::ranges::all_of(node.inputs, [&](uint32_t v) { return v != kNone && payload.values[v].dims.size() == 4; });
+    const bool any_pixels = std::ranges::any_of(node.inputs, [&](uint32_t v) { return v != kNone && is_pixels[v]; });
+    const bool needs_planes = node.type == NodeType::kFullyConnected || node.type == NodeType::kStaticReshape ||
+                              node.type == NodeType::kBatchMatrixMultiply;
+    const bool is_to_planes = node.type == NodeType::kStaticTranspose && std::ranges::equal(node.perm, kToPlanes) &&
+                              is_quantised(payload.values[node.inputs[0]]);
+    const bool gives_pixels = takes_pixels(node.type) || (all_images && any_pixels && !needs_planes && !is_to_planes);
+    for (const uint32_t output : node.outputs) is_pixels[output] = gives_pixels;
+  }
+  return is_pixels;
+}
+
+Value value_like(const Value& other, std::vector<int64_t> dims) {
+  Value value;
+  value.type = other.type;
+  value.dims = std::move(dims);
+  return value;
+}
+
+}  // namespace
+
+bool read_outputs_as_pixels(Payload& payload) {
+  std::vector<const Node*> writers(payload.values.size());
+  for (const Node& node : payload.nodes) {
+    for (const uint32_t output : node.outputs) writers[output] = &node;
+  }
+  std::vector<uint32_t> sources;
+  for (const Node& node : payload.nodes) sources.push_back(source_in_pixels(payload, writers, node));
+
+  bool has_any = false;
+  std::vector<Node> nodes = std::exchange(payload.nodes, {});
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    payload.nodes.push_back(nodes[n]);
+    if (sources[n] == kNone) continue;
+    const auto pixels = static_cast<uint32_t>(payload.values.size());
+    const uint32_t planes = nodes[n].outputs[0];
+    if (!replace_reads(nodes, n + 1, end_of_pixels(payload, nodes, n + 1, planes), planes, pixels)) continue;
+    has_any = true;
+    payload.values.push_back(value_like(payload.values[planes], payload.values[sources[n]].dims));
+    Node conversion = nodes[n];
+    conversion.inputs = {sources[n]};
+    conversion.outputs = {pixels};
+    payload.nodes.push_back(std::move(conversion));
+  }
+  return has_any;
+}
+
+void turn_softmax_of_pixels(Payload& payload) {
+  const std::vector<bool> is_pixels = find_pixels(payload);
+  std::vector<Node> nodes = std::exchange(payload.nodes, {});
+  for (Node& node : nodes) {
+    const uint32_t input = node.inputs[0], output = node.outputs[0];
+    if (node.type != NodeType::kSoftmax || !is_pixels[input] || payload.values[input].dims.size() != 4) {
+      payload.nodes.push_back(std::move(node));
+      continue;
+    }
+    const auto turned = static_cast<uint32_t>(payload.values.size()), result = turned + 1;
+    std::vector<int64_t> dims = payload.values[input].dims;
+    std::swap(dims[2], dims[3]);
+    payload.values.push_back(value_like(payload.values[input], dims));
+    payload.values.push_back(value_like(payload.values[output], dims));
+    Node turn;
+    turn.type = NodeType::kStaticTranspose;
+    turn.perm = {0, 1, 3, 2};
+    turn.inputs = {input};
+    turn.outputs = {turned};
+    payload.nodes.push_back(turn);
+    node.inputs = {turned};
+    node.outputs = {result};
+    payload.nodes.push_back(std::move(node));
+    turn.inputs = {result};
+    turn.outputs = {output};
+    payload.nodes.push_back(std::move(turn));
+  }
+}
+
+}  // namespace enr::delegates::xnnpack

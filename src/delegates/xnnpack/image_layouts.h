@@ -1,0 +1,20 @@
+#pragma once
+
+// What exporters mix up about the layout of images. Convolutions and their kind take and give pixels (NHWC), and so do
+// the nodes behind them, up to where the program's planes (NCHW) are needed.
+
+#include "delegates/xnnpack/payload.h"
+
+namespace enr::delegates::xnnpack {
+
+// A quantised image is turned to planes where it leaves the graph in floats, or where a node needs planes. Other nodes
+// that read the same floats are given the planes too, although all else in them - dims, axes, the way back to planes -
+// speaks of pixels: gives them the image in pixels, by a conversion of its own. Whether there were any. What the graph
+// then computes has the declared shapes, or else it was meant as it was.
+bool read_outputs_as_pixels(Payload& payload);
+
+// A softmax along the program's last dim, the columns, is left along the last dim of the pixels, the channels: turns
+// the image before and after it.
+void turn_softmax_of_pixels(Payload& payload);
+
+}  // namespace enr::delegates::xnnpack
