@@ -7,8 +7,8 @@ PYTHON holds this package, numpy and flatbuffers. `--peer` is an interpreter who
 the same name and API. Every row is a program of one operator; times are medians of interleaved rounds, in microseconds,
 and hold one whole call, with its checks and fresh outputs. This package and numpy run in one process on the very same
 arrays: where these lie in memory changes times more than what is compared does. A ratio above 1 means that this package
-is faster. All use the processors this process may use. With more than one, set OPENBLAS_THREAD_TIMEOUT=4: the threads of
-numpy's products otherwise hold on to their processors long after they are done.
+is faster. All use the processors this process may use. With more than one, set OPENBLAS_THREAD_TIMEOUT=4: the threads
+of numpy's products otherwise hold on to their processors long after they are done.
 """
 
 from __future__ import annotations
