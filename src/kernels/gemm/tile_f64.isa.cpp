@@ -29,8 +29,14 @@ void compute_tile(const TileF64& tile) {
 #pragma GCC unroll 8
   for (size_t i = 0; i < R; ++i) {
     double* c = tile.c + i * tile.c_stride;
-    if (tile.addend == nullptr && tile.columns == kWidth) {
-      for (size_t v = 0; v < kVectors; ++v) store(c + v * kLanesF64, splat(tile.alpha) * sum[i][v]);
+    if (tile.columns == kWidth) {
+      for (size_t v = 0; v < kVectors; ++v) {
+        F64 value = splat(tile.alpha) * sum[i][v];
+        if (tile.addend != nullptr) {
+          value += splat(tile.beta) * load(tile.addend + i * tile.c_stride + v * kLanesF64);
+        }
+        store(c + v * kLanesF64, value);
+      }
       continue;
     }
     double row[kWidth];
