@@ -63,6 +63,9 @@ struct Blocks {
     rows = std::max(kLeastRows, kScoresAtOnce / std::max<size_t>(1, call.keys) / kLeastRows * kLeastRows);
     rows = std::min(rows, (call.queries + per_thread - 1) / per_thread);
     rows = std::clamp<size_t>(rows, 1, std::max<size_t>(1, call.queries));
+    // Equal blocks, half as large again rather than one more: each brings keys and values into the products' layout.
+    blocks = std::max<size_t>(1, (call.queries + rows / 2) / rows);
+    rows = std::max<size_t>(1, (call.queries + blocks - 1) / blocks);
     blocks = (call.queries + rows - 1) / rows;
     score_stride = (call.keys + 15) / 16 * 16;
     score_bytes = (rows * score_stride * sizeof(float) + 63) / 64 * 64;
