@@ -52,7 +52,6 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
   for (const auto& compiled : plan_->delegates) delegates_.push_back(compiled->instantiate());
   for (const raise::Region& region : plan_->regions) regions_.emplace_back(*plan_->method, region, values_);
   call_sites_.resize(plan_->instructions.size());
-  saved_.resize(plan_->states.size());
   is_saved_.resize(plan_->states.size());
 }
 
@@ -118,7 +117,7 @@ void Method::execute() {
       i = step(i);
     }
     check_outputs();
-    std::fill(is_saved_.begin(), is_saved_.end(), uint8_t{0});
+    forget_saved_states();
   } catch (const std::bad_alloc&) {
     restore_states();
     fail_execution(spec_.name, ": not enough memory");
@@ -151,7 +150,7 @@ size_t Method::step(size_t index) {
   if (instruction.region != plan::kNoRegion && run_region(instruction.region, index)) {
     return plan_->regions[instruction.region].end;
   }
-  if (instruction.saves_state) save_states(index);
+  if (instruction.saves_state && !instruction.announces_writes) save_states(index);
   Value* const* arguments = arguments_.data() + instruction.first_arg;
   switch (instruction.kind) {
     case plan::InstructionKind::kOperator:
@@ -223,7 +222,7 @@ class Method::ReadCopies {
 
 void Method::call_operator(const plan::Instruction& instruction, size_t index) {
   const Operator& op = *plan_->operators[instruction.callee];
-  context_.begin(call_sites_[index]);
+  context_.begin(call_sites_[index], instruction.saves_state && instruction.announces_writes ? &journal_ : nullptr);
   const uint64_t start = trace_ != nullptr ? now_ns() : 0;
   try {
     give_memory(index);

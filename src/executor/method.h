@@ -84,6 +84,7 @@ class Method {
   bool is_true(const Value& condition) const;
   void save_states(size_t index);
   void restore_states() noexcept;
+  void forget_saved_states() noexcept;
   std::string describe(size_t index) const;
 
   std::shared_ptr<Program> program_;
@@ -103,8 +104,8 @@ class Method {
   std::vector<raise::RegionRunner> regions_;
   std::vector<std::unique_ptr<CallSiteState>> call_sites_;
   std::vector<Tensor> state_tensors_;  // as placed, wherever instructions point them; parallel to plan_->states
-  std::vector<AlignedBuffer> saved_;   // parallel to plan_->states
-  std::vector<uint8_t> is_saved_;
+  std::vector<uint8_t> is_saved_;      // whole, in this call; parallel to plan_->states
+  Journal journal_;
   std::vector<Tensor*> delegate_arguments_;
   RandomStream random_;
   size_t number_;  // among the program's methods: their random numbers differ

@@ -1,6 +1,7 @@
 // The buffers of a method that outlive a call: their first values, reading and writing them, keeping them when a call
 // fails.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -41,18 +42,19 @@ void Method::save_states(size_t index) {
   for (const uint32_t s : plan_->state_writes[index]) {
     if (is_saved_[s] != 0) continue;
     const auto& source = std::get<program::Tensor>(plan_->method->values[plan_->states[s].value]);
-    if (saved_[s].size_bytes() != source.size_bytes) saved_[s] = AlignedBuffer(source.size_bytes);
-    if (source.size_bytes != 0) std::memcpy(saved_[s].data(), state_tensors_[s].data, source.size_bytes);
+    journal_.keep(state_tensors_[s].data, source.size_bytes);
     is_saved_[s] = 1;
   }
 }
 
 void Method::restore_states() noexcept {
-  for (size_t s = 0; s < is_saved_.size(); ++s) {
-    if (is_saved_[s] == 0) continue;
-    is_saved_[s] = 0;
-    if (saved_[s].size_bytes() != 0) std::memcpy(state_tensors_[s].data, saved_[s].data(), saved_[s].size_bytes());
-  }
+  journal_.restore();
+  forget_saved_states();
+}
+
+void Method::forget_saved_states() noexcept {
+  journal_.clear();
+  std::fill(is_saved_.begin(), is_saved_.end(), uint8_t{0});
 }
 
 void Method::get_state(size_t index, std::byte* out, size_t size_bytes) {

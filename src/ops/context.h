@@ -10,6 +10,7 @@
 
 #include "base/random_stream.h"
 #include "base/weight_cache.h"
+#include "ops/journal.h"
 #include "ops/tensor.h"
 
 namespace enr {
@@ -55,9 +56,17 @@ class OpContext {
   // The method's random numbers, seeded through the API.
   RandomStream& random() noexcept { return random_; }
 
-  // For the executor: start of an instruction.
-  void begin(std::unique_ptr<CallSiteState>& slot) noexcept {
+  // Operators that write a part of a tensor, and are among announces_writes(), say so before they do it.
+  void overwriting(std::byte* data, size_t size_bytes) {
+    if (journal_ != nullptr) journal_->keep(data, size_bytes);
+  }
+  // Whether that matters in this call.
+  bool keeps_what_is_overwritten() const noexcept { return journal_ != nullptr; }
+
+  // For the executor: start of an instruction. `journal`: where what the operator overwrites is kept, or null.
+  void begin(std::unique_ptr<CallSiteState>& slot, Journal* journal = nullptr) noexcept {
     state_slot_ = &slot;
+    journal_ = journal;
     scratch_used_ = 0;
   }
 
@@ -65,6 +74,7 @@ class OpContext {
   WeightCache& weights_;
   RandomStream& random_;
   std::unique_ptr<CallSiteState>* state_slot_ = nullptr;
+  Journal* journal_ = nullptr;
   std::vector<AlignedBuffer> scratch_;
   size_t scratch_used_ = 0;
 };

@@ -200,10 +200,11 @@ class Builder {
     plan_->state_writes.resize(plan_->instructions.size());
     if (plan_->states.empty()) return;
     // A jump back may run anything again, so with loops every write is followed by something that can fail.
-    bool fallible_later = std::any_of(plan_->instructions.begin(), plan_->instructions.end(), [&](const auto& i) {
+    const bool has_loops = std::any_of(plan_->instructions.begin(), plan_->instructions.end(), [&](const auto& i) {
       return i.kind == InstructionKind::kJumpIfFalse &&
              i.destination <= static_cast<size_t>(&i - plan_->instructions.data());
     });
+    bool fallible_later = has_loops;
     for (size_t i = plan_->instructions.size(); i-- > 0;) {
       Instruction& instruction = plan_->instructions[i];
       if (fallible_later) {
@@ -214,9 +215,23 @@ class Builder {
             writes.insert(writes.end(), states_of[args[a]].begin(), states_of[args[a]].end());
         }
         instruction.saves_state = !writes.empty();
+        instruction.announces_writes = !has_loops && announces_writes(instruction, states_of);  // else it grows
       }
       fallible_later |= !cannot_fail(instruction);
     }
+  }
+
+  // Whether the operator says itself what it overwrites: that is only of arguments it updates, not of its results.
+  bool announces_writes(const Instruction& instruction, const std::vector<std::vector<uint32_t>>& states_of) const {
+    if (instruction.kind != InstructionKind::kOperator ||
+        !enr::announces_writes(plan_->operators[instruction.callee]->name)) {
+      return false;
+    }
+    const auto args = plan_->args_of(instruction);
+    for (size_t a = 0; a < args.size(); ++a) {
+      if (plan_->writes(instruction, a) && !plan_->reads(instruction, a) && !states_of[args[a]].empty()) return false;
+    }
+    return true;
   }
 
   // Values that views and moves may point to memory which is not the planned one, as exporters never do.
@@ -263,7 +278,7 @@ class Builder {
     for (const Instruction& instruction : plan_->instructions) {
       raise::Instruction& added = instructions.emplace_back();
       added.args = plan_->args_of(instruction);
-      added.is_branch = instruction.kind == InstructionKind::kJumpIfFalse || instruction.kind == InstructionKind::kMove;
+      added.is_move = instruction.kind == InstructionKind::kMove;
       for (size_t a = 0; a < added.args.size(); ++a) {
         if (plan_->reads(instruction, a)) added.read.push_back(added.args[a]);
         if (!plan_->writes(instruction, a)) continue;
@@ -279,10 +294,19 @@ class Builder {
         for (const uint32_t position : delegate.positions()) added.delegate_args.push_back(added.args[position]);
       }
     }
-    for (const Instruction& instruction : plan_->instructions) {
-      if (instruction.kind == InstructionKind::kJumpIfFalse && instruction.destination < instructions.size()) {
-        instructions[instruction.destination].is_target = true;
-      }
+    std::vector<bool> is_fixed(method_.values.size(), true);
+    for (const uint32_t input : method_.inputs) is_fixed[input] = false;
+    for (const raise::Instruction& instruction : instructions) {
+      for (const uint32_t arg : instruction.written) is_fixed[arg] = false;
+    }
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      const Instruction& jump = plan_->instructions[i];
+      if (jump.kind != InstructionKind::kJumpIfFalse) continue;
+      instructions[i].jump = jump.destination;
+      const uint32_t condition = plan_->args_of(jump)[0];
+      const auto* flag = std::get_if<bool>(&method_.values[condition]);
+      instructions[i].always_jumps = flag != nullptr && !*flag && is_fixed[condition];
+      if (jump.destination < instructions.size()) instructions[jump.destination].is_target = true;
     }
     return instructions;
   }

@@ -25,9 +25,10 @@ struct Instruction {
   InstructionKind kind = InstructionKind::kFree;
   // A failure later in the call would leave states half updated: save those this instruction writes first.
   bool saves_state = false;
-  uint32_t callee = 0;     // operator or delegate
-  uint32_t first_arg = 0;  // into MethodPlan::args
-  uint32_t arg_count = 0;  // kMove: from, to; kJumpIfFalse: condition; kFree: value
+  bool announces_writes = false;  // of these states: only what it overwrites has to be saved
+  uint32_t callee = 0;            // operator or delegate
+  uint32_t first_arg = 0;         // into MethodPlan::args
+  uint32_t arg_count = 0;         // kMove: from, to; kJumpIfFalse: condition; kFree: value
   // Some of what it reads lies, or may lie, where it writes: MethodPlan::overlapped_reads, movable_uses.
   bool reads_overlapped = false;
   uint32_t destination = 0;     // kJumpIfFalse: the next instruction where the condition is false

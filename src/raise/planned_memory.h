@@ -11,7 +11,7 @@
 namespace enr::raise {
 
 struct PlannedMemory {
-  // Whether the order of instructions is known: methods that branch are not looked at, and of them nothing below is.
+  // False of methods with loops, and where what is read depends on the branch taken: of them nothing below is known.
   bool is_known = false;
   // False where a method reads as one value what was written as another (but for views, values that nothing writes), or
   // a mixture: no exporter plans so, and regions, which do not write what nobody reads by name, would compute something

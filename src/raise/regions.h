@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,11 @@ struct Instruction {
   std::span<const uint32_t> args;
   std::vector<uint32_t> read, written;  // arguments among them that it may read, and write
   bool writes_state = false;
-  bool stays = false;      // an operator that is not to be raised
-  bool is_target = false;  // of a jump
-  bool is_branch = false;  // a jump, or a move between values
+  bool stays = false;            // an operator that is not to be raised
+  bool is_target = false;        // of a jump
+  bool is_move = false;          // of the first argument to the second
+  std::optional<uint32_t> jump;  // where it may go on instead of at the next instruction
+  bool always_jumps = false;
 };
 
 class Variants;

@@ -117,6 +117,45 @@ def test_a_call_that_fails_half_way_leaves_the_state_as_it_was(load):
     np.testing.assert_array_equal(method.state["total"], [7, 8])
 
 
+@pytest.mark.parametrize("whole", ["never", "before", "between"])
+def test_parts_of_states_are_put_back(load, whole):
+    """What operators overwrite of a state comes back when a later one fails, whatever else overwrote it."""
+    first = np.arange(24, dtype=np.float32).reshape(1, 6, 2, 2)
+    p = ProgramBuilder()
+    x = p.input(np.float32, (1, 2, 2, 2))
+    index = p.input(np.int64, (1,))
+    cache, other = p.buffer(first, name="cache"), p.buffer(first[0, :, 0], name="other")
+
+    def copies(when: str) -> None:
+        if when == whole:
+            p.call("aten::copy_", cache, p.constant(first + 100), False, cache)
+
+    copies("before")
+    p.call("llama::update_cache.out", x, cache, 3, out=p.tensor(np.float32, (1,)))
+    copies("between")
+    p.call("llama::update_cache.out", x, cache, 2, out=p.tensor(np.float32, (1,)))
+    rows = p.constant(np.array([[4, 4]]))
+    p.call("llama::update_cache_with_indices.out", x, cache, 0, rows, out=p.tensor(np.float32, (1,)))
+    lines, columns = p.constant(np.array([1, 5, 1])), p.constant(np.array([0, 1, 1]))
+    p.call("aten::index_put_", other, [lines, columns], p.constant(np.array([-1, -2, -3], np.float32)), True, other)
+    p.call("aten::index_put_", other, [lines], p.constant(np.zeros((3, 2), np.float32)), False, other)
+    p.output(p.call("aten::index_select.out", other, 0, index, out=p.tensor(np.float32, (1, 2))))
+    method = load(p)
+    value = np.full((1, 2, 2, 2), -7, np.float32)
+    for _ in range(2):
+        with pytest.raises(ExecutionError, match="index_select"):
+            method([value, np.array([6])])
+        np.testing.assert_array_equal(method.state["cache"], first)
+        np.testing.assert_array_equal(method.state["other"], first[0, :, 0])
+    method([value, np.array([1])])
+    expected = first.copy() + (100 if whole != "never" else 0)
+    expected[:, [2, 3, 4]] = -7
+    if whole != "between":
+        expected[:, 4] = -7
+    np.testing.assert_array_equal(method.state["cache"], expected)
+    np.testing.assert_array_equal(method.state["other"][[1, 5]], 0)
+
+
 def test_refused_inputs_change_nothing(load):
     method = load(accumulator())
     method([np.ones(2, np.float32)])

@@ -124,11 +124,24 @@ void add_region(const IndexedTransfer& transfer, T* region, const T* view, int64
   });
 }
 
+// A few chunks one by one, more with all that lies between them.
+void announce(OpContext& context, const IndexedTransfer& transfer, Tensor& target) {
+  constexpr size_t kFewChunks = 256;
+  const size_t chunks = transfer.positions.size() * transfer.rest_in_region.size();
+  if (chunks > kFewChunks) return context.overwriting(target.data, target.size_bytes());
+  const auto element = static_cast<int64_t>(dtype_size(target.dtype));
+  for (const int64_t rest : transfer.rest_in_region) {
+    for (const int64_t position : transfer.positions)
+      context.overwriting(target.data + (rest + position) * element, static_cast<size_t>(transfer.chunk * element));
+  }
+}
+
 // Writes values over target[indices], where the region was resolved for a tensor of target's layout.
 void put_values(OpContext& context, const IndexedRegion& region, const StridedView& values, bool accumulate,
                 Tensor& target) {
   if (values.numel() == 0) return;
   const IndexedTransfer transfer = plan_transfer(context, region, values);
+  if (context.keeps_what_is_overwritten()) announce(context, transfer, target);
   const int64_t count = target.numel();
   if (!accumulate) {
     return put_region(transfer, target.data, values.data, static_cast<int64_t>(dtype_size(target.dtype)), count);

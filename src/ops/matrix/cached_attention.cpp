@@ -42,25 +42,27 @@ void require_positions(int64_t start, int64_t count, const Tensor& cache, const 
                  " of ", cache_name);
 }
 
-void write_positions(const Tensor& value, Tensor& cache, int64_t start) noexcept {
+void write_positions(OpContext& context, const Tensor& value, Tensor& cache, int64_t start) {
   const size_t position_bytes = static_cast<size_t>(product(cache.sizes(), 2, 4)) * dtype_size(cache.dtype);
   const size_t bytes = static_cast<size_t>(value.size(1)) * position_bytes;
   if (bytes == 0) return;
   for (int64_t batch = 0; batch < value.size(0); ++batch) {
     const auto position = static_cast<size_t>(batch * cache.size(1) + start);
-    std::memmove(cache.data + position * position_bytes, value.data + static_cast<size_t>(batch) * bytes, bytes);
+    std::byte* to = cache.data + position * position_bytes;
+    context.overwriting(to, bytes);
+    std::memmove(to, value.data + static_cast<size_t>(batch) * bytes, bytes);
   }
 }
 
 // `out` is never read: programs give it one element for the sake of having a result.
-void update_cache_out(OpContext&, const Tensor& value, Tensor& cache, int64_t start_pos, Tensor&) {
+void update_cache_out(OpContext& context, const Tensor& value, Tensor& cache, int64_t start_pos, Tensor&) {
   require_fits_cache(value, cache, "value", "cache");
   require_positions(start_pos, value.size(1), cache, "cache");
-  write_positions(value, cache, start_pos);
+  write_positions(context, value, cache, start_pos);
 }
 
-void update_cache_with_indices_out(OpContext&, const Tensor& value, Tensor& cache, int64_t, const Tensor& indices,
-                                   Tensor&) {
+void update_cache_with_indices_out(OpContext& context, const Tensor& value, Tensor& cache, int64_t,
+                                   const Tensor& indices, Tensor&) {
   require_fits_cache(value, cache, "value", "cache");
   require_dtype(indices, DType::kInt64, "indices");
   require_sizes(indices, value.sizes().first(2), "indices");
@@ -76,6 +78,7 @@ void update_cache_with_indices_out(OpContext&, const Tensor& value, Tensor& cach
   const size_t per_batch = count / static_cast<size_t>(value.size(0));
   for (size_t i = 0; i < count; ++i) {
     const size_t position = i / per_batch * static_cast<size_t>(cache.size(1)) + static_cast<size_t>(positions[i]);
+    context.overwriting(cache.data + position * bytes, bytes);
     std::memmove(cache.data + position * bytes, value.data + i * bytes, bytes);
   }
 }
@@ -258,8 +261,8 @@ void sdpa_with_kv_cache_out(OpContext& context, const Tensor& query, const Tenso
   require_positions(start_pos, seq_len, value_cache, "value_cache");
   const CachedAttention attention{query, key_cache, value_cache, start_pos, mask, dropout, is_causal, scale};
   attention.check();
-  write_positions(key, key_cache, start_pos);
-  write_positions(value, value_cache, start_pos);
+  write_positions(context, key, key_cache, start_pos);
+  write_positions(context, value, value_cache, start_pos);
   attend(context, attention, out);
 }
 
