@@ -31,6 +31,8 @@ const char* op_name(Op op) noexcept {
       return "argmax pool";
     case Op::kGlobalAverage:
       return "global average";
+    case Op::kReduce:
+      return "reduce";
     case Op::kSoftmax:
       return "softmax";
     case Op::kLayerNorm:

@@ -16,6 +16,7 @@
 #include "base/weight_cache.h"
 #include "graph/shape.h"
 #include "kernels/binary/binary.h"
+#include "kernels/reduce/reduce.h"
 #include "kernels/unary/unary.h"
 
 namespace enr::graph {
@@ -75,6 +76,7 @@ enum class Op : uint8_t {
   kMaxPool,
   kArgMaxPool,  // outputs [values, int32 indices]
   kGlobalAverage,
+  kReduce,  // over some dims, which stay with size 1
   kSoftmax,
   kLayerNorm,  // [input, weight?, bias?]: over the last dim
   kGroupNorm,  // [input, weight?, bias?]: of [batch, channels, pixels]
@@ -138,19 +140,24 @@ struct SoftmaxAttributes {
   bool logarithm = false;
   bool masked_rows_are_zero = false;  // rows of nothing but negative infinity, which else become NaN
 };
-// kConvert to a value quantised per row, whose rows all have the parameters of the whole, as
-// quantized_decomposed::choose_qparams finds them. Without: each row its own, as XNNPACK finds them.
-struct WholeAttributes {
+// kConvert to a value quantised per row, with the parameters that quantized_decomposed::choose_qparams finds: of the
+// whole, for all rows, or of each row. Without: those XNNPACK finds for each row.
+struct ChosenAttributes {
   float epsilon = 0.0f;  // the least scale
+  bool by_row = false;
+};
+struct ReduceAttributes {
+  kernels::Reduce op = kernels::Reduce::kSum;
+  uint32_t dims = 0;  // bit d: dim d
 };
 struct NormAttributes {
   double epsilon = 0.0;
   uint32_t groups = 1;  // kGroupNorm
 };
-using Attributes =
-    std::variant<std::monostate, WindowAttributes, MatmulAttributes, BinaryAttributes, UnaryAttributes,
-                 ConcatAttributes, SliceAttributes, ReshapeAttributes, TransposeAttributes, PadAttributes,
-                 ResizeAttributes, GlobalAverageAttributes, SoftmaxAttributes, NormAttributes, WholeAttributes>;
+using Attributes = std::variant<std::monostate, WindowAttributes, MatmulAttributes, BinaryAttributes, UnaryAttributes,
+                                ConcatAttributes, SliceAttributes, ReshapeAttributes, TransposeAttributes,
+                                PadAttributes, ResizeAttributes, GlobalAverageAttributes, SoftmaxAttributes,
+                                NormAttributes, ChosenAttributes, ReduceAttributes>;
 
 // What is done to a node's result: residual added, then clamped, then the activation. Every node can have a clamp and
 // an activation, only convolutions and fully connected nodes a residual.

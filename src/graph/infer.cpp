@@ -171,6 +171,18 @@ Shape infer_pad(const Node& node, const Shape& in) {
   return out;
 }
 
+Shape infer_reduce(const Node& node, const Shape& in) {
+  const uint32_t dims = node.as<ReduceAttributes>().dims;
+  if (in.rank() < 32 && dims >> in.rank() != 0) fail_node(node, "no such dim of shape ", in.dims());
+  Shape out = in;
+  for (size_t d = 0; d < in.rank(); ++d) {
+    if ((dims >> d & 1) == 0) continue;
+    if (in[d] == 0) fail_node(node, "nothing to reduce in shape ", in.dims());
+    out[d] = 1;
+  }
+  return out;
+}
+
 Shape infer_argmax_pool(const Node& node, const Shape& in) {
   check_rank(node, "input", in, 4);
   const auto& w = node.as<WindowAttributes>();
@@ -215,6 +227,8 @@ Shape infer_result(const Graph& graph, const Node& node) {
     case Op::kGlobalAverage:
       check_rank(node, "input", in, 4);
       return node.as<GlobalAverageAttributes>().keep_dims ? Shape{in[0], 1, 1, in[3]} : Shape{in[0], in[3]};
+    case Op::kReduce:
+      return infer_reduce(node, in);
     case Op::kSoftmax:
       if (in.rank() == 0) fail_node(node, "input is a scalar, expected 1 dim or more");
       return in;

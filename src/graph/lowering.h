@@ -90,6 +90,7 @@ void lower_batch_matmul(Lowering& lowering, const Node& node);
 void lower_binary(Lowering& lowering, const Node& node);
 void lower_unary(Lowering& lowering, const Node& node);
 void lower_pool(Lowering& lowering, const Node& node);  // the global average too
+void lower_reduce(Lowering& lowering, const Node& node);
 void lower_softmax(Lowering& lowering, const Node& node);
 void lower_norm(Lowering& lowering, const Node& node);
 void lower_resize(Lowering& lowering, const Node& node);

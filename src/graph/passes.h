@@ -42,6 +42,8 @@ void remove_dead_nodes(Graph& graph);
 // computes in integers. It finds the level that the real result is nearest to, where operators round the sum that
 // floats gave them: the two differ by a level where the result is next to the middle of two.
 void compute_in_integers(Graph& graph);
+// Chains of operators that quantise rows and dequantise them again become conversions.
+void convert_rows(Graph& graph);
 // Products of what is quantised at run time multiply its integers.
 void multiply_levels(Graph& graph);
 

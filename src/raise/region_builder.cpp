@@ -73,24 +73,52 @@ bool is_row_major(const program::Tensor& tensor) {
 
 }  // namespace
 
+namespace {
+
+// Whether they are the same elements in the same memory.
+bool is_view_of(const program::Tensor& tensor, const program::Tensor& base) {
+  return base.placement.offset == tensor.placement.offset && base.size_bytes == tensor.size_bytes &&
+         tensor.dtype == base.dtype && is_row_major(base) && is_row_major(tensor) &&
+         tensor.sizes.size() <= graph::kMaxRank;
+}
+
+bool has_fixed_sizes(const program::Tensor& tensor) { return tensor.dynamism == program::Dynamism::kStatic; }
+
+}  // namespace
+
 // Exporters drop views whose sizes are fixed: the result is then a value without an instruction, in the memory of what
 // it is a view of.
 const Raised* RegionBuilder::find_alias(uint32_t value) {
   const program::Tensor* tensor = placed_tensor(value);
   if (tensor == nullptr) return nullptr;
+  const auto add = [&](const Raised& base) {
+    Raised alias = view(base, Shape(tensor->sizes));
+    alias.meaning = base.meaning;
+    set(value, alias);
+    return &raised_[value];
+  };
   for (size_t i = defined_.size(); i-- > 0;) {
     const program::Tensor* base = placed_tensor(defined_[i]);
     if (base == nullptr || !program::overlap(*tensor, *base)) continue;
     const auto known = raised_.find(defined_[i]);
-    if (known == raised_.end() || is_condition(defined_[i]) || base->placement.offset != tensor->placement.offset ||
-        base->size_bytes != tensor->size_bytes || tensor->dtype != base->dtype || !is_row_major(*base) ||
-        !is_row_major(*tensor) || tensor->sizes.size() > graph::kMaxRank) {
+    const bool has_elements = known != raised_.end() && (known->second.meaning == Meaning::kElements ||
+                                                         known->second.meaning == Meaning::kLevels);
+    if (!has_elements || !is_view_of(*tensor, *base)) {
       fail_execution("value ", value, " shares memory with value ", defined_[i]);
     }
-    if (tensor->dynamism != program::Dynamism::kStatic || base->dynamism != program::Dynamism::kStatic)
+    if (!has_fixed_sizes(*tensor) || !has_fixed_sizes(*base))
       fail_execution("value ", value, " is a view of sizes that vary");
-    set(value, view(known->second, Shape(tensor->sizes)));
-    return &raised_[value];
+    return add(known->second);
+  }
+  // Two names of what comes in are one input.
+  for (const Port& port : inputs) {
+    const program::Tensor* base = placed_tensor(port.value);
+    const auto known = raised_.find(port.value);
+    if (base == nullptr || known == raised_.end() || base->placement.arena != tensor->placement.arena ||
+        !is_view_of(*tensor, *base) || !has_fixed_sizes(*tensor) || !has_fixed_sizes(*base)) {
+      continue;
+    }
+    return add(known->second);
   }
   return nullptr;
 }
@@ -123,7 +151,10 @@ Raised RegionBuilder::read_quantized(uint32_t value, const graph::Quantization& 
 Raised RegionBuilder::read_tensor(uint32_t value, const graph::Quantization& quantization) {
   if (is_condition(value)) fail_execution("value ", value, " has no node");
   if (const auto known = raised_.find(value); known != raised_.end()) return known->second;
-  if (const Raised* alias = find_alias(value)) return *alias;
+  if (const Raised* alias = find_alias(value)) {
+    if (alias->meaning != Meaning::kElements) fail_execution("value ", value, " has no node");
+    return *alias;
+  }
   const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
   const bool is_quantized = quantization.kind != graph::Quantization::Kind::kNone;
   if (tensor == nullptr || !(is_quantized ? is_byte(tensor->dtype) : is_computed(tensor->dtype)) ||

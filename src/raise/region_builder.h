@@ -33,7 +33,7 @@ enum class Meaning : uint8_t {
   kScale,
   kZeroPoint,
   kIntegers,
-  kLevels,  // bytes of a constant; read as reals they are the graph's value
+  kLevels,  // integers; as reals they are the graph's value
 };
 
 struct Raised {
@@ -88,9 +88,12 @@ class RegionBuilder {
   Raised read_as_stored(uint32_t value);
   // A constant of another real dtype, as float32.
   Raised read_converted(uint32_t value);
-  // Whether a value is a constant of bytes, or a view of one; and its levels, as a quantised constant of scale 1.
-  bool is_levels(uint32_t value) const;
+  // Whether a value is of integers that the graph has as reals, or a constant of bytes, which is read as a quantised
+  // constant of scale 1.
+  bool is_levels(uint32_t value);
   Raised read_levels(uint32_t value);
+  // Whether the graph's value has only integers of this dtype, if no NaN.
+  bool has_levels(graph::ValueId id, DType dtype) const;
   // A condition, or zeros; throws where the value is none.
   Raised read_condition(uint32_t value);
   // The instruction's result; its sizes must be those the program declares, or fit into them where they vary.
@@ -163,6 +166,9 @@ class RegionBuilder {
   // The result of a node that only reads constants, where it can be computed now; kNoValue elsewhere.
   graph::ValueId fold(const graph::Node& node);
   void reserve(uint64_t size_bytes);
+  // What computes the value, behind views of it; null where nothing does.
+  const graph::Node* writer(graph::ValueId id) const;
+  bool is_whole(graph::ValueId id, int depth) const;
   Order order_of(const std::vector<size_t>& nonunit, const graph::Shape& sizes) const;
 
   const std::vector<int64_t>& outside_sizes(uint32_t value, const program::Tensor& tensor) const;

@@ -1,8 +1,9 @@
-// Constants of a region: those of the program, and those made of others.
+// Constants of a region: those of the program, and those made of others; and integers that are computed as reals.
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "graph/passes.h"
 #include "kernels/convert/convert.h"
 #include "kernels/elementwise/driver.h"
+#include "program/overlap.h"
 #include "raise/region_builder.h"
 
 namespace enr::raise {
@@ -107,9 +109,13 @@ bool spreads_over(const Shape& b, const Shape& a) {
 
 }  // namespace
 
-bool RegionBuilder::is_levels(uint32_t value) const {
+bool RegionBuilder::is_levels(uint32_t value) {
   if (const auto known = raised_.find(value); known != raised_.end()) return known->second.meaning == Meaning::kLevels;
   const auto* tensor = std::get_if<program::Tensor>(&method_.values[value]);
+  if (tensor != nullptr && program::is_placed(*tensor) && is_integer(tensor->dtype)) {
+    const Raised* alias = find_alias(value);
+    return alias != nullptr && alias->meaning == Meaning::kLevels;
+  }
   return tensor != nullptr && tensor->storage == program::Storage::kConstant && tensor->size_bytes != 0 &&
          (tensor->dtype == DType::kInt8 || tensor->dtype == DType::kUInt8) && tensor->sizes.size() <= graph::kMaxRank &&
          std::is_sorted(tensor->dim_order.begin(), tensor->dim_order.end());
@@ -121,6 +127,47 @@ Raised RegionBuilder::read_levels(uint32_t value) {
   raised.meaning = Meaning::kLevels;
   set(value, raised);
   return raised;
+}
+
+const graph::Node* RegionBuilder::writer(ValueId id) const {
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const graph::Node& node = graph.nodes[n];
+    if (node.outputs[0] != id) continue;
+    if (node.op != Op::kReshape) return &node;
+    id = node.inputs[0];
+  }
+  return nullptr;
+}
+
+bool RegionBuilder::is_whole(ValueId id, int depth) const {
+  const graph::Value& value = graph.values[id];
+  if (value.is_constant()) {
+    if (value.dtype != DType::kFloat32) return value.quantization.scale == 1 && value.quantization.scales == nullptr;
+    const float number = *reinterpret_cast<const float*>(value.data);
+    return value.shape.numel() == 1 && std::nearbyint(number) == number;
+  }
+  const graph::Node* node = writer(id);
+  if (node == nullptr || depth == 0) return false;
+  if (node->op == Op::kBinary) {
+    const kernels::Binary op = node->as<graph::BinaryAttributes>().op;
+    return (op == kernels::Binary::kAdd || op == kernels::Binary::kSub) && is_whole(node->inputs[0], depth - 1) &&
+           is_whole(node->inputs[1], depth - 1);
+  }
+  if (node->op != Op::kUnary) return false;
+  const auto& [op, params] = node->as<graph::UnaryAttributes>();
+  if (op == kernels::Unary::kRound) return true;
+  return op == kernels::Unary::kClamp && std::nearbyint(params.a) == params.a && std::nearbyint(params.b) == params.b &&
+         is_whole(node->inputs[0], depth - 1);
+}
+
+bool RegionBuilder::has_levels(ValueId id, DType dtype) const {
+  constexpr int kMaxDepth = 8;
+  const graph::Node* node = writer(id);
+  if (node == nullptr || node->op != Op::kUnary) return false;
+  const auto& [op, params] = node->as<graph::UnaryAttributes>();
+  const bool is_unsigned = dtype == DType::kUInt8;
+  const double low = is_unsigned ? 0 : -128, high = is_unsigned ? 255 : 127;
+  return op == kernels::Unary::kClamp && params.a >= low && params.b <= high && is_whole(id, kMaxDepth);
 }
 
 std::optional<Raised> RegionBuilder::difference(const Raised& a, const Raised& b) const {

@@ -32,7 +32,11 @@ Translation find_movement(std::string_view name) noexcept;
 Translation find_norm(std::string_view name) noexcept;
 Translation find_numbers(std::string_view name) noexcept;
 Translation find_quantized(std::string_view name) noexcept;
+Translation find_reduction(std::string_view name) noexcept;
 Translation find_spatial(std::string_view name) noexcept;
+
+// The averages of argument 0 over height and width, as the result at argument `out`.
+void average_images(RegionBuilder& region, const Call& call, size_t out, bool keeps_dims);
 
 struct NamedTranslation {
   std::string_view name;

@@ -356,6 +356,23 @@ struct Interpreter {
           }
         }
         return result;
+      case Op::kReduce: {
+        const auto& [op, dims] = node.as<ReduceAttributes>();
+        const Shape& in = shape(node.inputs[0]);
+        const auto count = static_cast<float>(in.numel() / out.numel());
+        std::vector<bool> seen(result.size(), false);
+        for_each_index(in, [&](const Shape& i) {
+          float& total = result[position(out, i)];
+          const float number = x[position(in, i)];
+          const bool is_first = !seen[position(out, i)];
+          seen[position(out, i)] = true;
+          if (op == enr::kernels::Reduce::kMin) total = is_first ? number : std::min(total, number);
+          if (op == enr::kernels::Reduce::kMax) total = is_first ? number : std::max(total, number);
+          if (op == enr::kernels::Reduce::kSum) total += number;
+          if (op == enr::kernels::Reduce::kMean) total += number / count;
+        });
+        return result;
+      }
       case Op::kGlobalAverage: {
         const Shape& in = shape(node.inputs[0]);
         for_each_index(in, [&](const Shape& i) {

@@ -177,6 +177,20 @@ TEST_CASE("graph nodes: pools, softmax, resize") {
   check_graph(nearest.finish());
 }
 
+TEST_CASE("graph nodes: reductions") {
+  using enr::kernels::Reduce;
+  for (const Reduce op : {Reduce::kSum, Reduce::kMean, Reduce::kMin, Reduce::kMax}) {
+    Builder b;
+    const ValueId in = b.input({2, 3, 4, 21});
+    for (const uint32_t dims : {0b1000u, 0b0100u, 0b0110u, 0b1111u, 0b0001u})
+      b.output(b.node(Op::kReduce, {in}, ReduceAttributes{op, dims}));
+    // Of a part, and read by a function that broadcasts it.
+    const ValueId part = b.slice(in, {0, 1, 0, 3}, {2, 1, 4, 9});
+    b.output(b.binary(Binary::kSub, part, b.node(Op::kReduce, {part}, ReduceAttributes{op, 0b1000u})));
+    check_graph(b.finish(), 1e-5f);
+  }
+}
+
 TEST_CASE("graph nodes: normalisations") {
   for (const size_t parameters : {size_t{0}, size_t{1}, size_t{2}}) {
     Builder b;
@@ -221,6 +235,7 @@ TEST_CASE("graph nodes: shapes that do not fit are refused") {
   refuses([](Builder& b) { b.concat({b.input({3})}, 1); });
   refuses([](Builder& b) { b.transpose(b.input({3, 2}), {0, 2, 1}); });
   refuses([](Builder& b) { b.node(Op::kSoftmax, {b.input({})}); });
+  refuses([](Builder& b) { b.node(Op::kReduce, {b.input({3, 4})}, ReduceAttributes{{}, 0b100}); });
   refuses([](Builder& b) { b.node(Op::kMaxPool, {b.input({1, 2, 2, 1})}, window(3)); });
   refuses([](Builder& b) { b.node(Op::kBatchMatmul, {b.input({2, 3}), b.input({2, 3})}, MatmulAttributes{}); });
   refuses([](Builder& b) { b.node(Op::kFullyConnected, {b.input({2, 3}), b.constant({5, 4})}, MatmulAttributes{}); });

@@ -56,7 +56,7 @@ class RandomGraph {
     static constexpr Unary kUnary[] = {Unary::kNeg, Unary::kAbs, Unary::kSigmoid, Unary::kTanh, Unary::kHardSwish};
     const ValueId x = any();
     const Shape s = shape(x);
-    switch (pick(17)) {
+    switch (pick(18)) {
       case 0:
         return add(builder_.unary(kUnary[pick(5)], x));
       case 1:
@@ -89,6 +89,11 @@ class RandomGraph {
         return add_product(x, pick(2) == 0 ? s.back() : 2 + pick(6));
       case 15:
         return add(builder_.binary(Binary::kAdd, x, builder_.unary(kUnary[pick(5)], like(x))));
+      case 16: {
+        const auto op = pick(2) == 0 ? enr::kernels::Reduce::kMax : enr::kernels::Reduce::kMean;
+        const auto dims = static_cast<uint32_t>(1 + pick((1 << s.rank()) - 1));
+        return add(builder_.node(Op::kReduce, {x}, ReduceAttributes{op, dims}));
+      }
       default:
         if (s.rank() == 4) return add(builder_.node(Op::kMaxPool, {x}, window()));
         return add(builder_.concat({x, like(x)}, static_cast<uint32_t>(pick(static_cast<int64_t>(s.rank())))));

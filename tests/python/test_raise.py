@@ -197,7 +197,9 @@ def convolution(g: Graph, x: TensorValue) -> None:
 
 
 def unary(g: Graph, x: TensorValue) -> None:
-    name = g.draw(st.sampled_from(["relu", "sigmoid", "tanh", "neg", "abs", "gelu", "hardtanh", "sign", "silu"]))
+    name = g.draw(
+        st.sampled_from(["relu", "sigmoid", "tanh", "neg", "abs", "gelu", "hardtanh", "sign", "silu", "round"])
+    )
     args = {"gelu": ["none"], "hardtanh": [-0.5, 0.75]}.get(name, [])
     y = g.call(f"aten::{name}.out", x, *args, shape=shape_of(x))
     if name == "sigmoid" and g.draw(st.booleans()):
@@ -337,6 +339,18 @@ def norm(g: Graph, x: TensorValue) -> None:
         g.call(f"aten::{name}.out", x, g.draw(st.integers(-len(shape), len(shape) - 1)), False, shape=shape)
 
 
+def reduction(g: Graph, x: TensorValue) -> None:
+    shape = shape_of(x)
+    name = g.draw(st.sampled_from(["mean.out", "sum.IntList_out", "amin.out", "amax.out"]))
+    dims = g.draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, max_size=2, unique=True))
+    keeps = g.draw(st.booleans())
+    sizes = tuple(1 if d in dims else size for d, size in enumerate(shape) if keeps or d not in dims)
+    negative = [d - len(shape) if g.draw(st.booleans()) else d for d in dims]
+    y = g.call(f"aten::{name}", x, negative, keeps, *([] if name[0] == "a" else [None]), shape=sizes)
+    if keeps:
+        g.call("aten::sub.out", x, y, 1, shape=shape)
+
+
 def masked_softmax(g: Graph, x: TensorValue) -> None:
     """As exporters write the softmax of attention; sometimes a part is needed elsewhere too."""
     shape = shape_of(x)
@@ -401,7 +415,7 @@ def test_random_graphs(data: st.DataObject) -> None:
     for _ in range(draw(st.integers(1, 12))):
         x = draw(st.sampled_from(g.values[-4:]))
         rank = len(x.sizes)
-        kinds = [unary, binary, scalar] + ([permute, reshape, cut, concat, norm] if rank else [])
+        kinds = [unary, binary, scalar] + ([permute, reshape, cut, concat, norm, reduction] if rank else [])
         kinds += [matmul, masked_softmax] if rank > 1 else []
         kinds += [convolution] * 3 if rank in (3, 4) else []
         kinds += [spatial] * 2 if rank == 4 else []
@@ -747,3 +761,44 @@ def test_a_conversion_from_halves_takes_them_rounded(half):
     p.output(p.call("aten::relu.out", wide, out=p.tensor(np.float32, x.shape)))
     (got,) = en.Runtime.get().load_program(p.build()).load_method("forward")([x, y])
     np.testing.assert_array_equal(got, (x * y).astype(np.float32))
+
+
+@pytest.mark.parametrize("writes_state", [False, True])
+def test_memory_is_followed_through_branches(writes_state: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What shares memory at other times, on either way, is not taken for a view."""
+    p = ProgramBuilder()
+    flag, x = p.input(np.bool_, ()), p.input(np.float32, (4, 8))
+    state = p.zero_buffer(np.float32, (4, 8), name="state")
+
+    def call(name: str, *args: Any, shape: tuple[int, ...] = (4, 8)) -> TensorValue:
+        return p.call(f"aten::{name}.out", *args, out=p.tensor(np.float32, shape))
+
+    def view(value: TensorValue, shape: tuple[int, ...]) -> TensorValue:
+        seen = p.tensor(np.float32, shape)
+        seen.memory_id, seen.offset = value.memory_id, value.offset
+        return seen
+
+    outs = [p.tensor(np.float32, (4, 8)), p.tensor(np.float32, (4, 1)), p.tensor(np.float32, (4, 1))]
+    p.call("aten::native_layer_norm.out", call("neg", x), [8], None, None, 1e-5, out=outs)
+    flat = view(outs[0], (32,))
+    result = p.tensor(np.float32, (32,))
+    jump = p.jump_if_false(flag)
+    if writes_state:
+        p.call("aten::copy_", state, x, False, state)
+    p.move(call("neg", call("exp", flat, shape=(32,)), shape=(32,)), result)
+    skip = p.jump_if_false(p.value(False))
+    jump.destination = p.position
+    p.move(call("sigmoid", call("tanh", flat, shape=(32,)), shape=(32,)), result)
+    skip.destination = p.position
+    last = call("abs", result, shape=(32,))
+    outs[1].offset = last.offset  # the statistics are gone when this is written
+    outs[2].offset = last.offset + 64
+    p.output(call("relu", call("add", view(last, (4, 8)), state, 1)))
+    program = p.build()
+    raised = load(program, raised=True, monkeypatch=monkeypatch)
+    plain = load(program, raised=False, monkeypatch=monkeypatch)
+    for way in (True, False, True):
+        inputs = [np.array(way), np.random.default_rng(int(way)).normal(size=(4, 8)).astype(np.float32)]
+        outputs, events = raised.profile(inputs)
+        np.testing.assert_allclose(outputs[0], plain(inputs)[0], rtol=1e-5, atol=1e-6)
+        assert "layer norm" in [event["name"] for event in events]

@@ -393,3 +393,56 @@ def test_constants_of_constants_are_computed_once() -> None:
         np.testing.assert_array_equal(got, plain)
     steps = [event["name"] for event in method.profile(inputs)[1] if event["kind"] == "step"]
     assert "Exp" not in steps and "Add" not in steps
+
+
+def quantise_in_pieces(n: Network, x: TensorValue, rows: int, columns: int) -> TensorValue:
+    """As torchao's operators do it where they are decomposed."""
+    whole, one, each = (rows, columns), (rows, 1), (rows,)
+    copy = "dim_order_ops::_to_dim_order_copy.out"
+
+    def number(value: float, dtype: Any = np.float32) -> TensorValue:
+        return n.program.constant(np.array(value, dtype))
+
+    def to(value: TensorValue, dtype: Any) -> TensorValue:
+        return n.program.call(copy, value, False, None, out=n.tensor(tuple(value.sizes), dtype))
+
+    def view(value: TensorValue, shape: tuple[int, ...], dtype: Any = np.float32) -> TensorValue:
+        return n.program.call("aten::view_copy.out", value, list(shape), out=n.tensor(shape, dtype))
+
+    def extreme(name: str, limit: str) -> TensorValue:
+        found = n.call(f"aten::{name}.out", x, [1], False, shape=each)
+        return n.call(
+            f"aten::{limit}.out", found, n.call("aten::full_like.out", found, 0, None, shape=each), shape=each
+        )
+
+    low, high = extreme("amin", "minimum"), extreme("amax", "maximum")
+    quotient = n.call("aten::div.out", n.call("aten::sub.out", high, low, 1, shape=each), number(255), shape=each)
+    scale = n.call("aten::clamp.out", quotient, 1e-6, None, shape=each)
+    steps = n.call("aten::round.out", n.call("aten::div.out", low, scale, shape=each), shape=each)
+    lowest = to(number(-128, np.int64), np.float32)
+    point = n.call("aten::clamp.out", n.call("aten::sub.out", lowest, steps, 1, shape=each), -128, 127, shape=each)
+    point = to(point, np.int8)
+    inverse = n.call("aten::reciprocal.out", view(scale, one), shape=one)
+    inverse = n.call("aten::mul.out", inverse, number(1), shape=one)
+    y = n.call("aten::round.out", n.call("aten::mul.out", x, inverse, shape=whole), shape=whole)
+    y = n.call("aten::add.out", y, to(view(point, one, np.int8), np.float32), 1, shape=whole)
+    levels = to(n.call("aten::clamp.out", y, -128, 127, shape=whole), np.int8)
+    difference = (to(levels, np.float32), to(view(point, one, np.int8), np.float32))
+    return n.call("aten::mul.out", n.call("aten::sub.out", *difference, 1, shape=whole), view(scale, one), shape=whole)
+
+
+@pytest.mark.parametrize("zero", [0, 3])
+def test_rows_quantised_in_pieces(zero: int) -> None:
+    n = Network(np.random.default_rng(6), np.int8, False)
+    x = n.program.input(np.float32, (5, 96))
+    y = quantise_in_pieces(n, x, 5, 96)
+    w = weights_in_pieces(n, (40, 96), 32, np.full((40, 3), zero))
+    w = n.call("aten::permute_copy.out", w, [1, 0], shape=(96, 40))
+    n.program.output(n.call("aten::addmm.out", n.bias(40), y, w, 1, 1, shape=(5, 40)))
+    program = n.program.build()
+    inputs = [n.random.normal(size=(5, 96)).astype(np.float32)]
+    inputs[0][1] = 0
+    inputs[0][2] = np.abs(inputs[0][2])
+    raised, steps = run(program, inputs, raised=True)
+    np.testing.assert_allclose(raised, run(program, inputs, raised=False)[0], rtol=1e-5, atol=1e-3)
+    assert steps == ["quantize rows", *(["gemm dynamic int4"] if zero == 0 else ["dequantize rows", "gemm"])]

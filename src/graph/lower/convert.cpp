@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "graph/lower/quantized.h"
 #include "graph/lowering.h"
 #include "kernels/convert/convert.h"
@@ -55,6 +56,12 @@ struct QuantizeRowsStep : Step {
   }
 };
 
+// Infinities and NaN have no zero point.
+kernels::Quantization choose_parameters(float min, float max, float epsilon) noexcept {
+  const auto [scale, zero_point] = kernels::choose_parameters(min, max, -128, 127, epsilon);
+  return {scale, zero_point == zero_point ? static_cast<int32_t>(zero_point) : 0};
+}
+
 // One scale and zero point for all rows.
 struct QuantizeWholeStep : Step {
   uint32_t in = 0, out = 0;
@@ -65,11 +72,33 @@ struct QuantizeWholeStep : Step {
     const auto* from = frame.in<float>(in);
     float min = 0, max = 0;
     kernels::extremes_with_zero(from, count, min, max);
-    const auto [scale, zero_point] = kernels::choose_parameters(min, max, -128, 127, epsilon);
-    const kernels::Quantization parameters{scale, static_cast<int32_t>(zero_point)};
+    const kernels::Quantization parameters = choose_parameters(min, max, epsilon);
     kernels::quantize(from, frame.out<int8_t>(out), count, parameters, -128, 127);
     auto* of_rows = reinterpret_cast<kernels::Quantization*>(frame.out<std::byte>(out) + parameters_offset);
     std::fill_n(of_rows, rows, parameters);
+  }
+};
+
+// The same for each row.
+struct QuantizeChosenRowsStep : Step {
+  uint32_t in = 0, out = 0;
+  size_t rows = 0, columns = 0, parameters_offset = 0;
+  float epsilon = 0;
+
+  void run(const Frame& frame) const noexcept override {
+    const auto* from = frame.in<float>(in);
+    auto* to = frame.out<int8_t>(out);
+    auto* of_rows = reinterpret_cast<kernels::Quantization*>(frame.out<std::byte>(out) + parameters_offset);
+    constexpr size_t kGrain = 16384;  // elements that pay for a thread
+    parallel_ranges(rows, kGrain / columns + 1, [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        const float* row = from + r * columns;
+        float min = 0, max = 0;
+        kernels::extremes_with_zero(row, columns, min, max);
+        of_rows[r] = choose_parameters(min, max, epsilon);
+        kernels::quantize_by(row, to + r * columns, columns, 1.0f / of_rows[r].scale, of_rows[r].zero_point, -128, 127);
+      }
+    });
   }
 };
 
@@ -109,14 +138,25 @@ void lower_requantization(Lowering& lowering, const Node& node, const Value& in,
 }
 
 void lower_row_quantization(Lowering& lowering, const Node& node, const Value& out) {
-  if (const auto* whole = std::get_if<WholeAttributes>(&node.attributes)) {
+  const auto* chosen = std::get_if<ChosenAttributes>(&node.attributes);
+  if (chosen != nullptr && chosen->by_row) {
+    auto& step = lowering.add<QuantizeChosenRowsStep>(node, "quantize rows");
+    step.in = node.inputs[0];
+    step.out = node.outputs[0];
+    step.rows = quantized_rows(out);
+    step.columns = static_cast<size_t>(out.shape.numel()) / step.rows;
+    step.parameters_offset = row_parameters_offset(out);
+    step.epsilon = chosen->epsilon;
+    return;
+  }
+  if (chosen != nullptr) {
     auto& step = lowering.add<QuantizeWholeStep>(node, "quantize dynamically");
     step.in = node.inputs[0];
     step.out = node.outputs[0];
     step.rows = quantized_rows(out);
     step.count = static_cast<size_t>(out.shape.numel());
     step.parameters_offset = row_parameters_offset(out);
-    step.epsilon = whole->epsilon;
+    step.epsilon = chosen->epsilon;
     return;
   }
   auto& step = lowering.add<QuantizeRowsStep>(node, "quantize rows");

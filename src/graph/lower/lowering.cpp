@@ -149,6 +149,8 @@ void lower(Lowering& lowering, const Node& node) {
     case Op::kArgMaxPool:
     case Op::kGlobalAverage:
       return lower_pool(lowering, node);
+    case Op::kReduce:
+      return lower_reduce(lowering, node);
     case Op::kSoftmax:
       return lower_softmax(lowering, node);
     case Op::kLayerNorm:

@@ -229,6 +229,7 @@ class IntegerNodes {
 }  // namespace
 
 void compute_in_integers(Graph& graph) {
+  convert_rows(graph);
   multiply_levels(graph);
   const auto converts = [&](const Node& node) { return is_dequantization(graph, node); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), converts)) return;

@@ -57,7 +57,8 @@ class Levels {
   }
 
   static bool has_one_scale(const Node& quantization) {
-    return std::holds_alternative<WholeAttributes>(quantization.attributes);
+    const auto* chosen = std::get_if<ChosenAttributes>(&quantization.attributes);
+    return chosen != nullptr && !chosen->by_row;
   }
 
   const Node* writer(ValueId id) const { return writers[id] == kNoValue ? nullptr : &graph.nodes[writers[id]]; }

@@ -17,6 +17,7 @@ bool has_integer_kernel(const Graph& graph, const Node& node) {
       return has_integer_binary(graph, node);
     case Op::kBatchMatmul:
     case Op::kArgMaxPool:
+    case Op::kReduce:
     case Op::kSoftmax:
     case Op::kLayerNorm:
     case Op::kGroupNorm:

@@ -84,8 +84,20 @@ Raised scaled(RegionBuilder& region, const Raised& value, double factor, double 
   return {region.emit(Op::kUnary, {value.id}, UnaryAttributes{Unary::kScale, {factor, offset}}), value.order};
 }
 
+// The smaller or larger of a value and zeros of its sizes.
+void limit(RegionBuilder& region, const Call& call, bool from_above) {
+  const Raised self = region.read(call.value(0)), zeros = region.read_condition(call.value(1));
+  if (zeros.meaning != Meaning::kZeros || !(region.sizes(zeros) == region.sizes(self))) fail_execution("a condition");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const LoopParams params = from_above ? LoopParams{-kInfinity, 0} : LoopParams{0, kInfinity};
+  region.define(call.value(2),
+                {region.emit(Op::kUnary, {self.id}, UnaryAttributes{Unary::kClamp, params}), self.order});
+}
+
 template <Binary op>
 void binary(RegionBuilder& region, const Call& call) {
+  if ((op == Binary::kMinimum || op == Binary::kMaximum) && region.is_condition(call.value(1)))
+    return limit(region, call, op == Binary::kMinimum);
   if (op == Binary::kMul) {
     const Raised a = region.read_as_stored(call.value(0)), b = region.read_as_stored(call.value(1));
     for (const auto& levels : {region.scaled_levels(a, b), region.scaled_levels(b, a)}) {
@@ -136,6 +148,7 @@ constexpr NamedTranslation kRows[] = {
     {"aten::mish.out", plain<Unary::kMish>},
     {"aten::hardswish.out", plain<Unary::kHardSwish>},
     {"aten::hardsigmoid.out", plain<Unary::kHardSigmoid>},
+    {"aten::round.out", plain<Unary::kRound>},
     {"aten::abs.out", plain<Unary::kAbs>},
     {"aten::neg.out", plain<Unary::kNeg>},
     {"aten::exp.out", plain<Unary::kExp>},

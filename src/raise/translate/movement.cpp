@@ -36,6 +36,12 @@ void to_copy(RegionBuilder& region, const Call& call) {
       return region.define(call.value(3), {region.emit(Op::kConvert, {half}), self.order});
     }
   }
+  if (dtype == DType::kFloat32 && is_integer(to)) {
+    Raised levels = region.read(call.value(0));
+    if (!region.has_levels(levels.id, to)) fail_execution("not known to be integers");
+    levels.meaning = Meaning::kLevels;
+    return region.define_unwritten(call.value(3), levels, region.sizes(levels), to);
+  }
   if (dtype == DType::kFloat32 || is_half_kind(dtype)) return copy(region, call, 3);
   if (region.is_levels(call.value(0))) {
     const Raised levels = region.read_levels(call.value(0));
@@ -44,7 +50,7 @@ void to_copy(RegionBuilder& region, const Call& call) {
   region.define(call.value(3), region.read_converted(call.value(0)));
 }
 
-// What keeps its elements may be read as the bytes it is.
+// What keeps its elements may be read as the integers it is.
 Raised read_any(RegionBuilder& region, uint32_t value) {
   return region.is_levels(value) ? region.read_levels(value) : region.read_as_stored(value);
 }

@@ -211,7 +211,7 @@ void dequantize_at_run_time(RegionBuilder& region, const Call& call) {
   if (self.order.rank() == 0) fail_execution("a scalar");
   const Order order = by_row ? row_major(self.order.rank()) : self.order;
   graph::Attributes attributes;
-  if (!by_row) attributes = graph::WholeAttributes{self.epsilon};
+  if (!by_row) attributes = graph::ChosenAttributes{self.epsilon};
   const ValueId real = region.arrange({self.id, self.order}, order);
   const ValueId integers = region.emit(graph::Op::kConvert, {real}, attributes);
   region.graph.values[integers].dtype = DType::kInt8;

@@ -1,4 +1,4 @@
-// Pooling, means of whole images, and resizing.
+// Pooling, averages of whole images, and resizing.
 
 #include <algorithm>
 #include <cmath>
@@ -67,27 +67,10 @@ void average_pool(RegionBuilder& region, const Call& call) {
   region.define(call.value(7), {region.emit(Op::kAveragePool, {self.id}, w), self.order});
 }
 
-void global_average(RegionBuilder& region, const Call& call, size_t out, bool keeps_dims) {
-  const Raised self = image(region, call);
-  const Raised mean{region.emit(Op::kGlobalAverage, {self.id}, graph::GlobalAverageAttributes{true}), self.order};
-  const Shape sizes = region.sizes(mean);
-  region.define(call.value(out), keeps_dims ? mean : region.view(mean, {sizes[0], sizes[1]}));
-}
-
 void adaptive_average_pool(RegionBuilder& region, const Call& call) {
   const std::vector<int64_t> size = call.integers(1);
   if (size != std::vector<int64_t>{1, 1}) fail_execution("output size");
-  global_average(region, call, 2, true);
-}
-
-// Over height and width.
-void mean(RegionBuilder& region, const Call& call) {
-  std::vector<int64_t> dims = call.integers(1);
-  const size_t rank = call.tensor(0).sizes.size();
-  for (int64_t& dim : dims) dim = static_cast<int64_t>(resolve_dim(dim, rank));
-  std::sort(dims.begin(), dims.end());
-  if (rank != 4 || dims != std::vector<int64_t>{2, 3} || !call.is_none(3)) fail_execution("dims");
-  global_average(region, call, 4, call.flag(2));
+  average_images(region, call, 2, true);
 }
 
 // Height and width of the result; factors must be whole ratios of sizes, which the graph's resizing goes by.
@@ -120,16 +103,19 @@ void bilinear(RegionBuilder& region, const Call& call) { resize(region, call, Op
 void nearest(RegionBuilder& region, const Call& call) { resize(region, call, Op::kResizeNearest, false, 2); }
 
 constexpr NamedTranslation kRows[] = {
-    {"aten::max_pool2d_with_indices.out", max_pool},
-    {"aten::avg_pool2d.out", average_pool},
-    {"aten::_adaptive_avg_pool2d.out", adaptive_average_pool},
-    {"aten::adaptive_avg_pool2d.out", adaptive_average_pool},
-    {"aten::mean.out", mean},
-    {"aten::upsample_bilinear2d.vec_out", bilinear},
-    {"aten::upsample_nearest2d.vec_out", nearest},
+    {"aten::max_pool2d_with_indices.out", max_pool},           {"aten::avg_pool2d.out", average_pool},
+    {"aten::_adaptive_avg_pool2d.out", adaptive_average_pool}, {"aten::adaptive_avg_pool2d.out", adaptive_average_pool},
+    {"aten::upsample_bilinear2d.vec_out", bilinear},           {"aten::upsample_nearest2d.vec_out", nearest},
 };
 
 }  // namespace
+
+void average_images(RegionBuilder& region, const Call& call, size_t out, bool keeps_dims) {
+  const Raised self = image(region, call);
+  const Raised mean{region.emit(Op::kGlobalAverage, {self.id}, graph::GlobalAverageAttributes{true}), self.order};
+  const Shape sizes = region.sizes(mean);
+  region.define(call.value(out), keeps_dims ? mean : region.view(mean, {sizes[0], sizes[1]}));
+}
 
 Translation find_spatial(std::string_view name) noexcept { return find_in(kRows, name); }
 
