@@ -86,7 +86,12 @@ void LoadedMethod::run_released(const Buffers& buffers, Collect collect, TraceSi
     release.take_back();
     collect(values);
   };
-  method_->run(buffers.inputs.items(), retake_and_collect, buffers.output_memory, trace);
+  const auto raise_signals = [] {
+    const TakenGil acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+  const FunctionRef<void()> interrupt(raise_signals);
+  method_->run(buffers.inputs.items(), retake_and_collect, buffers.output_memory, trace, &interrupt);
   if (!is_timed) return;
   --trials_;
   if (duration <= kBrief) {

@@ -56,10 +56,10 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
 }
 
 void Method::run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
-                 std::span<std::byte* const> output_memory, TraceSink* trace) {
+                 std::span<std::byte* const> output_memory, TraceSink* trace, const FunctionRef<void()>* interrupt) {
   check_inputs(spec_, inputs);
   const std::lock_guard guard(lock());
-  run_locked(inputs, consume, output_memory, trace);
+  run_locked(inputs, consume, output_memory, trace, interrupt);
 }
 
 bool Method::try_run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
@@ -67,7 +67,7 @@ bool Method::try_run(std::span<const Input> inputs, FunctionRef<void(std::span<c
   check_inputs(spec_, inputs);
   const std::unique_lock guard(lock(), std::try_to_lock);
   if (!guard.owns_lock()) return false;
-  run_locked(inputs, consume, output_memory, nullptr);
+  run_locked(inputs, consume, output_memory, nullptr, nullptr);
   return true;
 }
 
@@ -82,7 +82,8 @@ bool Method::has_fixed_work() const noexcept {
 }
 
 void Method::run_locked(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
-                        std::span<std::byte* const> output_memory, TraceSink* trace) {
+                        std::span<std::byte* const> output_memory, TraceSink* trace,
+                        const FunctionRef<void()>* interrupt) {
   for (size_t i = 0; i < redirected_.size(); ++i) values_[plan_->redirected[i]].data = redirected_[i];
   struct Restore {
     Method& method;
@@ -95,7 +96,7 @@ void Method::run_locked(std::span<const Input> inputs, FunctionRef<void(std::spa
   trace_ = trace;
   seed_if_changed();
   use_caller_memory(inputs, output_memory);
-  execute();
+  execute(interrupt);
   consume(outputs_);
 }
 
@@ -106,15 +107,22 @@ void Method::seed_if_changed() {
   random_.seed(program_->current_seed(), number_);
 }
 
-void Method::execute() {
+void Method::execute(const FunctionRef<void()>* interrupt) {
+  constexpr uint64_t kBetweenInterruptsNs = 50'000'000;
   try {
     size_t executed = 0;
+    uint64_t last_interrupt = 0;
     for (size_t i = 0; i < plan_->instructions.size();) {
       if (++executed > kMaxInstructions) {
         fail_execution(spec_.name, "[", i, "]: stopped after ", kMaxInstructions,
                        " instructions: the program seems to loop for ever");
       }
-      i = step(i);
+      const size_t next = step(i);
+      if (next <= i && interrupt != nullptr && now_ns() - last_interrupt >= kBetweenInterruptsNs) {
+        (*interrupt)();
+        last_interrupt = now_ns();
+      }
+      i = next;
     }
     check_outputs();
     forget_saved_states();

@@ -36,9 +36,10 @@ class Method {
   // Thread-safe: calls of one method wait for each other, and so do methods that share state.
   // Large inputs are read where they are. `output_memory`: empty, or for each output null or, where its spec says
   // is_writable_in_place, size_bytes for the call to write it to. `trace`: where the call's events go, null for
-  // nowhere.
+  // nowhere. `interrupt`: called now and then while the program loops, null for nothing; what it throws ends the call.
   void run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
-           std::span<std::byte* const> output_memory = {}, TraceSink* trace = nullptr);
+           std::span<std::byte* const> output_memory = {}, TraceSink* trace = nullptr,
+           const FunctionRef<void()>* interrupt = nullptr);
 
   // The same, but only if nobody else is running it; false where somebody is.
   bool try_run(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
@@ -62,7 +63,7 @@ class Method {
   static constexpr size_t kLargeBytes = 16 << 10;
 
   void run_locked(std::span<const Input> inputs, FunctionRef<void(std::span<const Value* const>)> consume,
-                  std::span<std::byte* const> output_memory, TraceSink* trace);
+                  std::span<std::byte* const> output_memory, TraceSink* trace, const FunctionRef<void()>* interrupt);
   CallLock& lock() noexcept { return shares_ && uses_shared_arena_ ? program_->shared_lock() : own_lock_; }
   std::byte* arena(size_t index);
   void place_values();
@@ -72,7 +73,7 @@ class Method {
   void use_caller_memory(std::span<const Input> inputs, std::span<std::byte* const> output_memory);
   void use_own_memory() noexcept;
   void seed_if_changed();
-  void execute();
+  void execute(const FunctionRef<void()>* interrupt);
   void check_outputs() const;
   size_t step(size_t index);
   class ReadCopies;

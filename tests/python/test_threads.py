@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -259,3 +260,31 @@ def test_a_finalizer_that_calls_a_method_while_it_gives_its_outputs_gets_an_erro
         timeout=120,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])},
     )
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+def test_a_signal_ends_a_program_that_loops() -> None:
+    class Rung(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise Rung
+
+    p = ProgramBuilder()
+    x = p.input(np.float32, (100_000,))
+    state = p.buffer(np.array([3], np.float32), name="number")
+    y = p.tensor(np.float32, (100_000,))
+    p.call("aten::copy_", state, p.constant(np.array([5], np.float32)), False, state)
+    p.call("aten::neg.out", x, out=y)
+    p.jump_if_false(p.value(False), 0)
+    p.output(y)
+    method = en.Runtime.get().load_program(p.build()).load_method("forward")
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Rung):
+            method([np.ones(100_000, np.float32)])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert method.state["number"].tolist() == [3]
