@@ -236,6 +236,18 @@ TEST_CASE("integer arithmetic wraps, comparisons are exact") {
   check_integers<uint64_t>(DType::kUInt64);
 }
 
+TEST_CASE("comparisons of many floats are as of one") {
+  const auto [x, y] = pairs<float>();
+  for (const Comparison op : {Comparison::kEq, Comparison::kNe, Comparison::kLt, Comparison::kLe, Comparison::kGt,
+                              Comparison::kGe, Comparison::kLogicalAnd}) {
+    const Loop loop = comparison_loop(op, DType::kFloat32);
+    const std::vector<uint8_t> many = run<uint8_t>(loop, x, y);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (many[i] != run<uint8_t>(loop, std::vector<float>{x[i]}, {y[i]})[0]) FAIL_CHECK(x[i] << " and " << y[i]);
+    }
+  }
+}
+
 TEST_CASE("comparisons with NaN are false, but for not-equal") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x(20, nan), y(20, 1.0f);
