@@ -20,8 +20,11 @@ def check_outputs(got: Sequence[Any], expected: Sequence[Any], where: str, rtol:
     if len(got) != len(expected):
         raise ExecutionError(f"{where}: {len(got)} outputs, expected {len(expected)}")
     for i, (value, wanted) in enumerate(zip(got, expected, strict=True)):
+        if isinstance(value, np.ndarray) != isinstance(wanted, np.ndarray):
+            raise ExecutionError(f"{where}: output {i} is of {type(value).__name__}, expected {type(wanted).__name__}")
         if not isinstance(wanted, np.ndarray):
-            if value != wanted:
+            both_nan = value != value and wanted != wanted
+            if value != wanted and not both_nan:
                 raise ExecutionError(f"{where}: output {i} is {value!r}, expected {wanted!r}")
             continue
         if value.dtype != wanted.dtype or value.shape != wanted.shape:

@@ -47,3 +47,22 @@ def test_a_difference_is_named():
 def test_a_plain_program_has_no_cases():
     program = en.Runtime.get().load_program(doubled())
     assert program.bundled_cases == {} and program.verify_bundled() == 0
+
+
+def test_outputs_of_another_kind_are_a_difference():
+    for expected, message in ((2.0, "of ndarray, expected float"), (None, "of ndarray, expected NoneType")):
+        program = en.Runtime.get().load_program(bundled_program(doubled(), {"forward": [([X], [expected])]}))
+        with pytest.raises(en.ExecutionError, match=f"forward: bundled case 0: output 0 is {message}"):
+            program.verify_bundled()
+
+
+def test_numbers_are_compared():
+    p = ProgramBuilder()
+    p.output(2.5, float("nan"))
+    for expected, is_right in (([2.5, float("nan")], True), ([2.5, 1.0], False), ([X, float("nan")], False)):
+        program = en.Runtime.get().load_program(bundled_program(p.build(), {"forward": [([], expected)]}))
+        if is_right:
+            assert program.verify_bundled() == 1
+        else:
+            with pytest.raises(en.ExecutionError, match="bundled case 0: output"):
+                program.verify_bundled()
