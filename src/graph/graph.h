@@ -99,6 +99,7 @@ struct WindowAttributes {  // convolutions and pools
   uint32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   uint32_t groups = 1;
   uint32_t adjustment_height = 0, adjustment_width = 0;  // kConvTranspose
+  bool reads_planes = false;                             // kConv: the input is [batch, channels, height, width]
 };
 struct MatmulAttributes {
   bool transposed = false;

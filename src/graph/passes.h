@@ -51,6 +51,8 @@ void multiply_levels(Graph& graph);
 
 // Transposes that move dims of size 1 only, and slices of everything, become reshapes.
 void simplify_movement(Graph& graph);
+// Inputs of the graph that are turned from few planes to pixels for a convolution are read by it as they are.
+void read_planes(Graph& graph);
 // Inputs of the graph that are quantised, then turned from planes to pixels, are read once.
 void quantize_in_transposes(Graph& graph);
 // Additions of equal shapes move into the convolution or fully connected node that computes an operand.
@@ -60,6 +62,8 @@ void fuse_residuals(Graph& graph);
 // images in between in cache by working on bands of rows, and small ones with one thread by working on groups of
 // channels.
 void fuse_depthwise(Graph& graph);
+// A 1x1 convolution that is a product of pixels.
+bool is_pointwise(const Node& node);
 // Whether the image between two of them is large.
 bool is_worth_bands(const Value& image);
 

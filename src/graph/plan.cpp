@@ -52,6 +52,7 @@ Plan::Plan(const Graph& source, std::span<const Shape> inputs, PlanContext& cont
   infer_shapes(graph);
   simplify_movement(graph);
   quantize_in_transposes(graph);
+  read_planes(graph);
   fuse_residuals(graph);
   fuse_depthwise(graph);
 

@@ -144,7 +144,7 @@ struct ChannelGroupsStep : Step {
 }  // namespace
 
 bool suits_channel_groups(const Lowering& lowering, const BandNodes& nodes) {
-  if (nodes.expand == nullptr) return false;
+  if (nodes.expand == nullptr || !is_pointwise(*nodes.expand)) return false;
   const Value& between = lowering.value(nodes.depthwise_input());
   const kernels::DepthwiseShape shape = depthwise_shape(lowering, nodes.depthwise, nodes.depthwise_input());
   return !is_worth_bands(between) && shape.batch == 1 && shape.multiplier == 1 &&

@@ -82,6 +82,11 @@ kernels::WeightsPlace weights_place(const Graph& graph) {
   return bytes > kCachedWeightBytes ? kernels::WeightsPlace::kMemory : kernels::WeightsPlace::kCache;
 }
 
+std::string conv_packing(const kernels::ConvShape& s, kernels::ConvWeights format, const Filter& filter) {
+  return concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width,
+                'x', s.input_channels, '/', s.groups, " bias ", static_cast<const void*>(filter.bias));
+}
+
 const char* format_name(kernels::ConvWeights format) {
   switch (format) {
     case kernels::ConvWeights::kWinograd2:
@@ -106,10 +111,17 @@ void lower_conv(Lowering& lowering, const Node& node) {
                  .try_emplace(filter.weights, kernels::choose_conv_weights(s, weights_place(lowering.graph)))
                  .first->second;
   }
-  add_convolution(
-      lowering, node, kernels::ConvPlan(s, format), format_name(format),
-      concat("conv ", static_cast<int>(format), ' ', s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
-             s.input_channels, '/', s.groups, " bias ", static_cast<const void*>(filter.bias)));
+  add_convolution(lowering, node, kernels::ConvPlan(s, format), format_name(format), conv_packing(s, format, filter));
+}
+
+PackedConv pack_conv(Lowering& lowering, const Node& node) {
+  const kernels::ConvShape s = conv_shape(lowering, node);
+  const Filter filter = find_filter(lowering, node);
+  constexpr auto kFormat = kernels::ConvWeights::kGemm;
+  PackedConv conv{kernels::ConvPlan(s, kFormat), nullptr, Epilogue(lowering, node)};
+  conv.packed = lowering.pack(node.inputs[1], conv_packing(s, kFormat, filter), conv.plan.packed_bytes(),
+                              [&](void* packed) { conv.plan.pack(filter.weights, filter.bias, packed); });
+  return conv;
 }
 
 void lower_conv_transpose(Lowering& lowering, const Node& node) {

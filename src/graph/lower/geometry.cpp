@@ -40,7 +40,15 @@ ConvolutionShape grouped_shape(const Lowering& lowering, const Node& node) {
 }  // namespace
 
 kernels::ConvShape conv_shape(const Lowering& lowering, const Node& node) {
-  return grouped_shape<kernels::ConvShape>(lowering, node);
+  auto s = grouped_shape<kernels::ConvShape>(lowering, node);
+  s.is_planar = node.as<WindowAttributes>().reads_planes;
+  if (s.is_planar) {
+    s.input_channels = lowering.dim(node.inputs[0], 1);
+    s.input_height = lowering.dim(node.inputs[0], 2);
+    s.input_width = lowering.dim(node.inputs[0], 3);
+    s.input_pixel_stride = s.input_channels;
+  }
+  return s;
 }
 
 kernels::ConvTransposeShape conv_transpose_shape(const Lowering& lowering, const Node& node) {

@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "graph/lower/epilogue.h"
 #include "graph/lowering.h"
+#include "kernels/conv/conv.h"
 #include "kernels/depthwise/depthwise.h"
 
 namespace enr::graph {
@@ -25,6 +26,14 @@ struct PackedPointwise {
     kernels::gemm(pixels, n, k, from, a_stride, packed->data(), to, to_stride, bound);
   }
 };
+
+// Any other convolution, whose rows are computed as they are needed.
+struct PackedConv {
+  kernels::ConvPlan plan;
+  std::shared_ptr<const AlignedBuffer> packed;
+  Epilogue epilogue;
+};
+PackedConv pack_conv(Lowering& lowering, const Node& node);
 
 // a_stride is that of the node's input.
 PackedPointwise pack_pointwise(Lowering& lowering, const Node& node);

@@ -21,11 +21,16 @@ bool suits_bands(const Graph& graph, const Node& node) {
   return is_float(graph, node) || (is_quantized(in) && is_quantized(out) && in.dtype == out.dtype);
 }
 
-bool is_pointwise(const Graph& graph, const Node& node) {
-  if (node.op != Op::kConv || !suits_bands(graph, node)) return false;
-  const auto& w = node.as<WindowAttributes>();
-  return w.kernel_height == 1 && w.kernel_width == 1 && w.stride_height == 1 && w.stride_width == 1 && w.groups == 1 &&
-         w.pad_top + w.pad_bottom + w.pad_left + w.pad_right == 0;
+bool suits_pointwise(const Graph& graph, const Node& node) { return suits_bands(graph, node) && is_pointwise(node); }
+
+// A float convolution of few products for each output, as the first of a network is: computing rows of it twice where
+// threads meet costs little.
+bool is_cheap_conv(const Graph& graph, const Node& node) {
+  constexpr int64_t kMaxProducts = 64;
+  if (node.op != Op::kConv || !is_float(graph, node) || node.as<WindowAttributes>().groups != 1) return false;
+  const Shape& filter = graph.values[node.inputs[1]].shape;
+  const Shape& out = graph.values[node.outputs[0]].shape;
+  return filter.product(1, 4) <= kMaxProducts && filter[2] > 1 && out[2] > 1;
 }
 
 // Images of one call that are small are worth it between float convolutions: cut by channels, they need no memory that
@@ -48,12 +53,14 @@ class DepthwiseFusion {
     for (uint32_t n = 0; n < graph.nodes.size(); ++n) {
       Node& node = graph.nodes[n];
       if (node.op == Op::kDepthwise && suits_bands(graph, node)) {
-        Node* pointwise = only_writer(node);
-        if (pointwise != nullptr && is_pointwise(graph, *pointwise) &&
-            (is_worth_bands(graph.values[node.inputs[0]]) || suits_channel_groups(graph, node))) {
-          absorb(node, *pointwise);
+        Node* writer = only_writer(node);
+        if (writer == nullptr) continue;
+        const bool is_large = is_worth_bands(graph.values[node.inputs[0]]);
+        if (suits_pointwise(graph, *writer) ? is_large || suits_channel_groups(graph, node)
+                                            : is_large && is_cheap_conv(graph, *writer)) {
+          absorb(node, *writer);
         }
-      } else if (is_pointwise(graph, node)) {
+      } else if (suits_pointwise(graph, node)) {
         Node* depthwise = only_writer(node);
         if (depthwise != nullptr && depthwise->op == Op::kDepthwise && suits_bands(graph, *depthwise) &&
             is_worth_projecting(node, *depthwise)) {
@@ -100,6 +107,13 @@ class DepthwiseFusion {
 };
 
 }  // namespace
+
+bool is_pointwise(const Node& node) {
+  if (node.op != Op::kConv) return false;
+  const auto& w = node.as<WindowAttributes>();
+  return w.kernel_height == 1 && w.kernel_width == 1 && w.stride_height == 1 && w.stride_width == 1 && w.groups == 1 &&
+         w.pad_top + w.pad_bottom + w.pad_left + w.pad_right == 0 && !w.reads_planes;
+}
 
 bool is_worth_bands(const Value& image) {
   const int64_t bytes = image.shape.product(1, image.shape.rank()) * static_cast<int64_t>(dtype_size(image.dtype));

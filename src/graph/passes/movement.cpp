@@ -102,6 +102,35 @@ void quantize_in_transposes(Graph& graph) {
   remove_dead_nodes(graph);
 }
 
+void read_planes(Graph& graph) {
+  const auto writers = find_writers(graph);
+  const auto readers = find_readers(graph);
+  for (Node& node : graph.nodes) {
+    const ValueId in = node.inputs[0];
+    if (node.op != Op::kConv || !is_float(graph, node) || writers[in] == kNoValue || readers[in].size() != 1 ||
+        graph.values[in].is_external()) {
+      continue;
+    }
+    const Node& writer = graph.nodes[writers[in]];
+    if (writer.op != Op::kTranspose || !writer.post.is_empty() ||
+        writer.as<TransposeAttributes>().permutation != Shape{0, 2, 3, 1}) {
+      continue;
+    }
+    auto& window = node.as<WindowAttributes>();
+    const Value& planes = graph.values[writer.inputs[0]];
+    constexpr int64_t kMaxPlanes = 4;
+    const bool suits_winograd = window.kernel_height == 3 && window.kernel_width == 3 && window.stride_height == 1 &&
+                                window.stride_width == 1;  // it wants pixels
+    if (!planes.is_input || planes.dtype != DType::kFloat32 || planes.shape[1] > kMaxPlanes || window.groups != 1 ||
+        suits_winograd) {
+      continue;
+    }
+    window.reads_planes = true;
+    node.inputs[0] = writer.inputs[0];
+  }
+  remove_dead_nodes(graph);
+}
+
 void simplify_movement(Graph& graph) {
   for (Node& node : graph.nodes) {
     if (!node.post.is_empty()) continue;

@@ -17,7 +17,7 @@ size_t output_extent(size_t input, size_t pad, size_t kernel, size_t dilation, s
 
 // Images one pixel wide are rows: the same pixels in the same order, and longer tiles.
 void lay_down(ConvShape& s) noexcept {
-  if (s.input_width != 1 || s.kernel_width != 1 || s.pad_left + s.pad_right != 0) return;
+  if (s.input_width != 1 || s.kernel_width != 1 || s.pad_left + s.pad_right != 0 || s.is_planar) return;
   std::swap(s.input_height, s.input_width);
   std::swap(s.kernel_height, s.kernel_width);
   std::swap(s.stride_height, s.stride_width);
@@ -56,6 +56,7 @@ ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights)
     fail_execution("convolution: kernel ", s.kernel_height, "x", s.kernel_width, ", stride ", s.stride_height, "x",
                    s.stride_width, ", dilation ", s.dilation_height, "x", s.dilation_width, ", expected at least 1");
   }
+  if (s.is_planar && s.groups != 1) fail_execution("convolution: planes of ", s.groups, " groups, expected 1");
   running_ = shape_;
   if (running_.input_pixel_stride == 0) running_.input_pixel_stride = s.input_channels;
   if (running_.output_pixel_stride == 0) running_.output_pixel_stride = s.output_channels;
@@ -90,6 +91,12 @@ void ConvPlan::run(const float* input, const void* packed, float* output, const 
   } else {
     run_winograd(running_, winograd_, input, packed, output, epilogue, static_cast<float*>(workspace));
   }
+}
+
+void ConvPlan::run_rows(const float* input, const void* packed, float* output, size_t image, size_t row, size_t row_end,
+                        const GemmEpilogue& epilogue, void* workspace) const noexcept {
+  run_direct_rows(running_, direct_, input_grid(running_), output_grid(running_), input, packed, output, image, row,
+                  row_end, epilogue, static_cast<float*>(workspace));
 }
 
 }  // namespace enr::kernels

@@ -24,6 +24,9 @@ struct ConvShape {
   // From pixel to pixel; 0 means input_channels and output_channels. A larger one reads from or writes into a slice of
   // the channels of a wider tensor.
   size_t input_pixel_stride = 0, output_pixel_stride = 0;
+  // The input is [batch, channels, height, width]: few channels, of one group, whose bands are turned into pixels where
+  // they are copied. Direct convolutions only.
+  bool is_planar = false;
 
   // 0 where the padded input is smaller than the dilated kernel.
   size_t output_height() const noexcept;
@@ -90,6 +93,13 @@ class ConvPlan {
   // The epilogue's residual has rows = output pixels. Input and output must not overlap.
   void run(const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
            void* workspace) const noexcept;
+
+  // Rows [row, row_end) of an image's output on the calling thread, for the format kGemm, one group and kernels wider
+  // than a pixel; output points to where all images' outputs would start. Scratch: rows_workspace_bytes(), 64-byte
+  // aligned.
+  size_t rows_workspace_bytes() const noexcept { return direct_.lane_floats * sizeof(float); }
+  void run_rows(const float* input, const void* packed, float* output, size_t image, size_t row, size_t row_end,
+                const GemmEpilogue& epilogue, void* workspace) const noexcept;
 
  private:
   ConvShape shape_;

@@ -288,7 +288,7 @@ DirectPlan plan_direct(const ConvShape& s, const PixelGrid& from, const PixelGri
   const auto is_plain = [](const PixelGrid& grid, size_t height, size_t width) {
     return grid.first == 0 && grid.columns == 1 && grid.rows == width && grid.images == height * width;
   };
-  plan.is_pointwise = is_plain(from, s.input_height, s.input_width) &&
+  plan.is_pointwise = !s.is_planar && is_plain(from, s.input_height, s.input_width) &&
                       is_plain(to, s.output_height(), s.output_width()) && s.kernel_height == 1 &&
                       s.kernel_width == 1 && s.stride_height == 1 && s.stride_width == 1 &&
                       s.pad_top + s.pad_left + s.pad_bottom + s.pad_right == 0;
@@ -297,7 +297,7 @@ DirectPlan plan_direct(const ConvShape& s, const PixelGrid& from, const PixelGri
   const size_t tile_rows = gemm_kernels().rows;
   const Panels panels = panels_of(s);
   const bool whole_rows = s.dilation_width == 1;
-  plan.copies_band = window_leaves_columns(s, width);
+  plan.copies_band = s.is_planar || window_leaves_columns(s, width);
   plan.copies_windows = 2 * ceil_divide(width, ceil_divide(width, tile_rows)) < tile_rows ||
                         s.kernel_height * (whole_rows ? 1 : s.kernel_width) > kMaxTaps ||
                         (!plan.copies_band && whole_rows && s.kernel_height * s.kernel_width > kMaxTaps);
@@ -377,6 +377,24 @@ void run_direct(const ConvShape& s, const DirectPlan& plan, const PixelGrid& fro
     area.image = i / rows / s.groups;
     run_area(call, area, workspace + lane * plan.lane_floats, has_band);
   });
+}
+
+void run_direct_rows(const ConvShape& s, const DirectPlan& plan, const PixelGrid& from, const PixelGrid& to,
+                     const float* input, const void* packed, float* output, size_t image, size_t row, size_t row_end,
+                     const GemmEpilogue& epilogue, float* scratch) noexcept {
+  const size_t width = s.output_width();
+  const Panels panels = panels_of(s);
+  const Call call = {s, plan, from, to, input, static_cast<const float*>(packed), output, epilogue};
+  Area area = {};
+  area.image = image;
+  area.panel_end = panels.count;
+  for (area.y = row; area.y < row_end; area.y = area.y_end) {
+    area.y_end = std::min(area.y + plan.band_rows, row_end);
+    for (area.x = 0; area.x < width; area.x = area.x_end) {
+      area.x_end = std::min(area.x + plan.band_columns, width);
+      run_area(call, area, scratch, false);
+    }
+  }
 }
 
 }  // namespace enr::kernels

@@ -28,5 +28,9 @@ void pack_direct(const ConvShape& shape, const float* weights, const float* bias
 void run_direct(const ConvShape& shape, const DirectPlan& plan, const PixelGrid& from, const PixelGrid& to,
                 const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
                 float* workspace) noexcept;
+// Rows [row, row_end) of an image's output on the calling thread, without groups; scratch of one lane.
+void run_direct_rows(const ConvShape& shape, const DirectPlan& plan, const PixelGrid& from, const PixelGrid& to,
+                     const float* input, const void* packed, float* output, size_t image, size_t row, size_t row_end,
+                     const GemmEpilogue& epilogue, float* scratch) noexcept;
 
 }  // namespace enr::kernels

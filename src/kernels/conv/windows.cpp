@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/transpose/layout.h"
+
 namespace enr::kernels {
 
 Range kernel_rows(const ConvShape& s, size_t y) noexcept {
@@ -15,6 +17,7 @@ Range kernel_rows(const ConvShape& s, size_t y) noexcept {
 }
 
 Source source_of(const ConvShape& s, const PixelGrid& from, const float* input, const Area& area) noexcept {
+  if (s.is_planar) return {input + area.image * s.input_channels * from.images, from.rows, 1};
   return {input + (from.first + area.image * from.images) * s.input_pixel_stride + area.group * group_inputs(s),
           from.rows * s.input_pixel_stride, s.input_pixel_stride};
 }
@@ -36,7 +39,12 @@ Source copy_band(const ConvShape& s, const Source& from, const Area& area, float
     if (y < 0 || y >= static_cast<ptrdiff_t>(s.input_height)) continue;  // kernel_rows skips these
     float* out = band + static_cast<size_t>(row) * row_floats;
     std::fill(out, out + static_cast<size_t>(begin) * channels, 0.0f);
-    if (s.input_pixel_stride == channels) {
+    if (s.is_planar) {
+      const size_t plane = s.input_height * s.input_width;
+      transpose_2d(out + static_cast<size_t>(begin) * channels, channels * sizeof(float), 0,
+                   from.at(y, first_x + begin), plane * sizeof(float), 0, 1, channels, static_cast<size_t>(end - begin),
+                   sizeof(float));
+    } else if (s.input_pixel_stride == channels) {
       std::memcpy(out + static_cast<size_t>(begin) * channels, from.at(y, first_x + begin),
                   static_cast<size_t>(end - begin) * channels * sizeof(float));
     } else {

@@ -175,7 +175,7 @@ void run_block(const Run& run, const Range& tiles, const Range& panels, float* s
 
 bool fits_winograd(const ConvShape& s) noexcept {
   return s.kernel_height == 3 && s.kernel_width == 3 && s.stride_height == 1 && s.stride_width == 1 &&
-         s.dilation_height == 1 && s.dilation_width == 1 && s.groups == 1 && s.input_channels != 0;
+         s.dilation_height == 1 && s.dilation_width == 1 && s.groups == 1 && s.input_channels != 0 && !s.is_planar;
 }
 
 WinogradPlan plan_winograd(const ConvShape& s, size_t m) noexcept {
