@@ -61,5 +61,7 @@ TEST_CASE("matmul_f64 agrees with the plain loops") {
       }
     }
   }
-  check(1, 150, 130, 70, true, true);  // several tasks
+  check(1, 150, 130, 70, true, true);                                            // several tasks
+  for (const size_t k : {256, 257, 600}) check(2, 20, 35, k, k % 2 == 0, true);  // several blocks
+  check(9, 12, 20, 30, false, false);                                            // batches on their own threads
 }

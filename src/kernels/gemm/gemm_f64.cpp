@@ -18,49 +18,73 @@ constexpr size_t kTaskWork = 1u << 18;
 
 size_t panel_count(size_t n) noexcept { return (n + f64_kernels().width - 1) / f64_kernels().width; }
 
-void pack_panel(const MatmulF64& call, const double* b, size_t panel, double* out) noexcept {
+// Rows of B that are packed and used before the next ones: they stay in the second-level cache.
+constexpr size_t kBlockDepth = 256;
+
+// B's rows [depth.begin, depth.end).
+void pack_panel(const MatmulF64& call, const double* b, size_t panel, Range depth, double* out) noexcept {
   const size_t width = f64_kernels().width, column = panel * width, columns = std::min(width, call.n - column);
   const size_t row_step = call.b_transposed ? 1 : call.n, column_step = call.b_transposed ? call.k : 1;
-  if (call.k == 0) return;  // B may have no address
+  if (depth.begin == depth.end) return;  // B may have no address
   b += column * column_step;
-  if (columns == width && !call.b_transposed) return f64_kernels().pack(b, call.n, call.k, out);
-  for (size_t k = 0; k < call.k; ++k, out += width) {
+  if (columns == width && !call.b_transposed) {
+    return f64_kernels().pack(b + depth.begin * call.n, call.n, depth.end - depth.begin, out);
+  }
+  for (size_t k = depth.begin; k < depth.end; ++k, out += width) {
     for (size_t j = 0; j < columns; ++j) out[j] = b[k * row_step + j * column_step];
     std::fill(out + columns, out + width, 0.0);
   }
 }
 
-void pack_panels(const MatmulF64& call, size_t batch, Range panels, double* packed) noexcept {
-  const size_t panel_size = f64_kernels().width * call.k;
+void pack_panels(const MatmulF64& call, size_t batch, Range panels, Range depth, double* packed) noexcept {
+  const size_t panel_size = f64_kernels().width * (depth.end - depth.begin);
   for (size_t panel = panels.begin; panel < panels.end; ++panel) {
-    pack_panel(call, call.b + batch * call.k * call.n, panel, packed + panel * panel_size);
+    pack_panel(call, call.b + batch * call.k * call.n, panel, depth, packed + panel * panel_size);
   }
 }
 
-void multiply_rows(const MatmulF64& call, size_t batch, Range row_tiles, const double* packed) noexcept {
+// What rows of B before `depth` give is in C already.
+void multiply_rows(const MatmulF64& call, size_t batch, Range row_tiles, Range depth, const double* packed) noexcept {
   const F64Kernels& kernels = f64_kernels();
-  const size_t panels = panel_count(call.n);
+  const size_t panels = panel_count(call.n), length = depth.end - depth.begin;
   for (size_t panel = 0; panel < panels; ++panel) {
     for (size_t t = row_tiles.begin; t < row_tiles.end; ++t) {
       const size_t row = t * kernels.rows, rows = std::min(kernels.rows, call.m - row);
       const size_t offset = (batch * call.m + row) * call.n + panel * kernels.width;
       TileF64 tile{};
-      tile.a = call.a + (batch * call.m + row) * call.k;
+      tile.a = call.a + (batch * call.m + row) * call.k + depth.begin;
       tile.a_stride = call.k;
-      tile.k = call.k;
-      tile.panel = packed + panel * kernels.width * call.k;
+      tile.k = length;
+      tile.panel = packed + panel * kernels.width * length;
       tile.c = call.c + offset;
       tile.c_stride = call.n;
       tile.columns = std::min(kernels.width, call.n - panel * kernels.width);
       tile.alpha = call.alpha;
       tile.addend = call.addend == nullptr ? nullptr : call.addend + offset;
       tile.beta = call.beta;
+      if (depth.begin != 0) {
+        tile.addend = tile.c;
+        tile.beta = 1;
+      }
       kernels.tile[rows - 1](tile);
     }
   }
 }
 
-size_t packed_doubles(size_t n, size_t k) noexcept { return panel_count(n) * f64_kernels().width * k; }
+// f(range) for the blocks of B's rows, at least once.
+template <class F>
+void for_each_block(size_t k, F f) {
+  size_t begin = 0;
+  do {
+    const size_t end = std::min(begin + kBlockDepth, k);
+    f(Range{begin, end});
+    begin = end;
+  } while (begin < k);
+}
+
+size_t packed_doubles(size_t n, size_t k) noexcept {
+  return panel_count(n) * f64_kernels().width * std::min(k, kBlockDepth);
+}
 
 }  // namespace
 
@@ -81,16 +105,22 @@ void matmul_f64(const MatmulF64& call, size_t slots, void* workspace) {
       double* own = packed + task * packed_doubles(call.n, call.k);
       const Range range = part_of(call.batch, tasks, task);
       for (size_t batch = range.begin; batch < range.end; ++batch) {
-        pack_panels(call, batch, {0, panels}, own);
-        multiply_rows(call, batch, {0, row_tiles}, own);
+        for_each_block(call.k, [&](Range depth) {
+          pack_panels(call, batch, {0, panels}, depth, own);
+          multiply_rows(call, batch, {0, row_tiles}, depth, own);
+        });
       }
     });
   }
-  const size_t pack_tasks = std::clamp<size_t>(call.n * call.k / kTaskWork, 1, panels);
-  const size_t tasks = std::clamp<size_t>(work / kTaskWork, 1, row_tiles);
   for (size_t batch = 0; batch < call.batch; ++batch) {
-    parallel_for(pack_tasks, [&](size_t i) { pack_panels(call, batch, part_of(panels, pack_tasks, i), packed); });
-    parallel_for(tasks, [&](size_t i) { multiply_rows(call, batch, part_of(row_tiles, tasks, i), packed); });
+    for_each_block(call.k, [&](Range depth) {
+      const size_t length = depth.end - depth.begin;
+      const size_t pack_tasks = std::clamp<size_t>(call.n * length / kTaskWork, 1, panels);
+      parallel_for(pack_tasks,
+                   [&](size_t i) { pack_panels(call, batch, part_of(panels, pack_tasks, i), depth, packed); });
+      const size_t tasks = std::clamp<size_t>(call.m * call.n * length / kTaskWork, 1, row_tiles);
+      parallel_for(tasks, [&](size_t i) { multiply_rows(call, batch, part_of(row_tiles, tasks, i), depth, packed); });
+    });
   }
 }
 
