@@ -346,3 +346,29 @@ def test_images_read_in_planes_behind_what_needs_them() -> None:
     outputs = run(g, x)
     for got, expected in zip(outputs, (planes, planes.reshape(2, 64), -planes, np.abs(planes)), strict=True):
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 4, 4, 4)], ids=str)
+def test_images_turned_too_early_for_a_convolution_that_quantises_them(shape: tuple[int, ...]) -> None:
+    """x * factors is written for planes, the convolution and the sum behind it for pixels."""
+    x, factors = image(shape), image((2, shape[1], 1, 1), 1)
+    channels = shape[1]
+    weight = np.random.default_rng(9).integers(-127, 127, (channels, 1, 1, channels), dtype=np.int8)
+    g = PayloadBuilder()
+    pixels, scaled = g.value((shape[0], *shape[2:], channels)), g.value(shape)
+    quantised = g.value(shape, "qdint8", num_nonbatch_dims=3)
+    convolved, total = g.value(pixels.dims), g.value(pixels.dims)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 2, 3, 1), input=g.input(shape), output=pixels)
+    g.node("Multiply", input1=pixels, input2=g.input(factors.shape), output=scaled)
+    g.node("Convert", input=scaled, output=quantised)
+    ones = dict.fromkeys(("kernel_height", "kernel_width", "stride_height", "stride_width"), 1)
+    ones |= {"dilation_height": 1, "dilation_width": 1, "groups": 1}
+    filters = g.constant(weight, "qcint8", scales=np.full(channels, 0.01, np.float32))
+    bias = g.constant(np.zeros(channels, np.float32))
+    ones |= {"group_input_channels": channels, "group_output_channels": channels}
+    g.node("Conv2d", input=quantised, filter=filters, bias=bias, output=convolved, **ones)
+    g.node("Add", input1=convolved, input2=pixels, output=total)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=total, output=g.output(shape))
+    (got,) = run(g, x, factors)
+    expected = np.einsum("nchw,oc->nohw", x * factors, weight[:, 0, 0] * np.float32(0.01)) + x
+    np.testing.assert_allclose(got, expected, atol=0.02 * np.abs(expected).max())

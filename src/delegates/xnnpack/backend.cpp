@@ -67,7 +67,8 @@ graph::Graph checked_graph(Payload& payload) {
 // The graph of the payload, which is changed to what was meant.
 graph::Graph make_graph(Payload& payload) {
   Payload meant = payload;
-  if (read_outputs_as_pixels(meant)) {
+  const bool has_outputs = read_outputs_as_pixels(meant);
+  if (turn_in_front_of_convolutions(meant) || has_outputs) {
     try {
       graph::Graph graph = checked_graph(meant);
       payload = std::move(meant);

@@ -9,7 +9,7 @@ namespace enr::delegates::xnnpack {
 
 namespace {
 
-constexpr uint32_t kToPlanes[] = {0, 3, 1, 2};
+constexpr uint32_t kToPlanes[] = {0, 3, 1, 2}, kToPixels[] = {0, 2, 3, 1};
 
 bool is_float(const Value& value) { return value.type == DataType::kFloat32 || value.type == DataType::kFloat16; }
 bool is_quantised(const Value& value) { return value.type == DataType::kQInt8 || value.type == DataType::kQUInt8; }
@@ -119,6 +119,67 @@ bool read_outputs_as_pixels(Payload& payload) {
     conversion.inputs = {sources[n]};
     conversion.outputs = {pixels};
     payload.nodes.push_back(std::move(conversion));
+  }
+  return has_any;
+}
+
+bool turn_in_front_of_convolutions(Payload& payload) {
+  struct Turn {
+    uint32_t planes, pixels;
+    size_t end;  // the first node that takes the pixels: those in front of it are written for planes
+  };
+  std::vector<Turn> turns;
+  std::vector<uint32_t> turn_of(payload.values.size(), kNone);  // where a value comes from, by first inputs
+  const std::vector<bool> is_pixels = find_pixels(payload);
+  std::vector<Node> nodes = std::exchange(payload.nodes, {});
+  const auto is_image_quantised = [&](const Node& node) {
+    const Value& result = payload.values[node.outputs[0]];
+    return node.type == NodeType::kConvert && result.type == DataType::kQDInt8 && result.num_nonbatch_dims == 3;
+  };
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const Node& node = nodes[n];
+    const uint32_t input = node.inputs[0];
+    uint32_t turn = turn_of[input];
+    if (turn != kNone && turns[turn].end == nodes.size() &&
+        (is_image_quantised(node) || (takes_pixels(node.type) && input == turns[turn].pixels))) {
+      turns[turn].end = n;
+    }
+    if (turn == kNone && node.type == NodeType::kStaticTranspose && std::ranges::equal(node.perm, kToPixels) &&
+        !is_pixels[input]) {
+      turn = static_cast<uint32_t>(turns.size());
+      turns.push_back({input, node.outputs[0], nodes.size()});
+    }
+    if (takes_pixels(node.type) || node.type == NodeType::kFullyConnected) turn = kNone;
+    for (const uint32_t output : node.outputs) turn_of[output] = turn;
+  }
+
+  bool has_any = false;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    Node& node = nodes[n];
+    const uint32_t first = turn_of[node.inputs[0]];
+    const bool is_end = first != kNone && turns[first].end == n && node.inputs[0] != turns[first].pixels;
+    for (uint32_t& input : node.inputs) {
+      if (input == kNone || input >= turn_of.size() || turn_of[input] == kNone) continue;
+      const Turn& turn = turns[turn_of[input]];
+      if (input != turn.pixels || turn.end == nodes.size() || n >= turn.end) continue;
+      input = turn.planes;
+      has_any = true;
+    }
+    if (is_end) {
+      has_any = true;
+      Node transpose;
+      transpose.type = NodeType::kStaticTranspose;
+      transpose.perm.assign(std::begin(kToPixels), std::end(kToPixels));
+      transpose.inputs = node.inputs;
+      const auto& dims = payload.values[node.inputs[0]].dims;
+      Value pixels = value_like(payload.values[node.inputs[0]], dims);
+      if (dims.size() == 4) pixels.dims = {dims[0], dims[2], dims[3], dims[1]};
+      node.inputs = {static_cast<uint32_t>(payload.values.size())};
+      transpose.outputs = node.inputs;
+      payload.values.push_back(std::move(pixels));
+      payload.nodes.push_back(std::move(transpose));
+    }
+    payload.nodes.push_back(std::move(node));
   }
   return has_any;
 }

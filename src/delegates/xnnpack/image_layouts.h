@@ -13,6 +13,11 @@ namespace enr::delegates::xnnpack {
 // then computes has the declared shapes, or else it was meant as it was.
 bool read_outputs_as_pixels(Payload& payload);
 
+// In front of a convolution that quantises its image at run time, the image is turned to pixels where it comes from, as
+// far back as it does, for all who read it; the nodes in between are written for planes. Turns it in front of the
+// convolution instead. Whether there were any.
+bool turn_in_front_of_convolutions(Payload& payload);
+
 // A softmax along the program's last dim, the columns, is left along the last dim of the pixels, the channels: turns
 // the image before and after it.
 void turn_softmax_of_pixels(Payload& payload);
