@@ -343,7 +343,7 @@ def reduction(g: Graph, x: TensorValue) -> None:
     shape = shape_of(x)
     name = g.draw(st.sampled_from(["mean.out", "sum.IntList_out", "amin.out", "amax.out"]))
     dims = g.draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, max_size=2, unique=True))
-    keeps = g.draw(st.booleans())
+    keeps = len(dims) == len(shape) or g.draw(st.booleans())
     sizes = tuple(1 if d in dims else size for d, size in enumerate(shape) if keeps or d not in dims)
     negative = [d - len(shape) if g.draw(st.booleans()) else d for d in dims]
     y = g.call(f"aten::{name}", x, negative, keeps, *([] if name[0] == "a" else [None]), shape=sizes)
@@ -802,3 +802,21 @@ def test_memory_is_followed_through_branches(writes_state: bool, monkeypatch: py
         outputs, events = raised.profile(inputs)
         np.testing.assert_allclose(outputs[0], plain(inputs)[0], rtol=1e-5, atol=1e-6)
         assert "layer norm" in [event["name"] for event in events]
+
+
+@pytest.mark.parametrize("name", ["mean", "sum", "amin", "amax"])
+def test_reductions_to_a_scalar(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    p = ProgramBuilder()
+    x = p.input(np.float32, (3, 5))
+    overload = "IntList_out" if name == "sum" else "out"
+    rest = [None] if name in ("mean", "sum") else []
+    y = p.call("aten::tanh.out", x, out=p.tensor(np.float32, (3, 5)))
+    y = p.call(f"aten::{name}.{overload}", y, [0, -1], False, *rest, out=p.tensor(np.float32, ()))
+    p.output(p.call("aten::sub.out", x, y, 1, out=p.tensor(np.float32, (3, 5))), y)
+    program = p.build()
+    inputs = [np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)]
+    raised = load(program, raised=True, monkeypatch=monkeypatch)
+    assert len(regions(raised, inputs)) == 1
+    plain = load(program, raised=False, monkeypatch=monkeypatch)
+    for got, expected in zip(raised(inputs), plain(inputs), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
