@@ -178,6 +178,10 @@ size_t Method::step(size_t index) {
       }
       break;
     case plan::InstructionKind::kJumpIfFalse:
+      if (instruction.never_ends) {
+        fail_execution(spec_.name, "[", index, "]: nothing ends the loop from instruction ", instruction.destination,
+                       ": the program would loop for ever");
+      }
       if (!is_true(*arguments[0])) return instruction.destination;
       break;
   }

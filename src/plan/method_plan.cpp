@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "plan/caller_memory.h"
+#include "plan/endless_loops.h"
 #include "plan/overlaps.h"
 #include "plan/requirements.h"
 #include "program/list_items.h"
@@ -43,6 +44,7 @@ class Builder {
     const auto states_of = states_of_values();
     find_state_writes(states_of);
     find_overlaps(*plan_);
+    find_endless_loops(*plan_);
     const std::vector<raise::Instruction> instructions = describe(states_of);
     const raise::PlannedMemory memory = raise::analyse_memory(method_, instructions);
     find_caller_memory(*plan_, memory);

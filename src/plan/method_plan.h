@@ -25,6 +25,7 @@ struct Instruction {
   InstructionKind kind = InstructionKind::kFree;
   // A failure later in the call would leave states half updated: save those this instruction writes first.
   bool saves_state = false;
+  bool never_ends = false;        // kJumpIfFalse: the loop that it closes; always taken
   bool announces_writes = false;  // of these states: only what it overwrites has to be saved
   uint32_t callee = 0;            // operator or delegate
   uint32_t first_arg = 0;         // into MethodPlan::args

@@ -94,10 +94,33 @@ def test_a_loop_counts_and_carries_a_tensor(load):
 
 def test_an_endless_loop_is_stopped(load):
     p = ProgramBuilder()
-    p.jump_if_false(p.value(False), 0)
+    flag = p.value(False)
+    p.call("executorch_prim::eq.Scalar", 1, 2, flag)
+    p.jump_if_false(flag, 0)
     p.output(1)
-    with pytest.raises(ExecutionError, match="loop for ever"):
+    with pytest.raises(ExecutionError, match="stopped after 10000000 instructions: the program seems to loop for ever"):
         load(p)([])
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_loop_that_nothing_ends_is_not_entered(load, leaves):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (100_000,))
+    flag, changing = p.value(False), p.value(False)
+    y = p.call("aten::neg.out", x, out=p.tensor(np.float32, (100_000,)))
+    p.call("executorch_prim::eq.Scalar", 1, 2, changing)
+    leave = p.jump_if_false(changing) if leaves else None
+    p.jump_if_false(flag, 0)
+    if leave is not None:
+        leave.destination = p.position
+    p.output(y)
+    method = load(p)
+    ones = [np.ones(100_000, np.float32)]
+    if leaves:
+        assert method(ones)[0][0] == -1
+    else:
+        with pytest.raises(ExecutionError, match=r"nothing ends the loop from instruction 0: the program would loop"):
+            method(ones)
 
 
 def test_a_freed_tensor_cannot_be_read(load):
