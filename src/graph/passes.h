@@ -37,6 +37,8 @@ void merge_transposes(Graph& graph);
 void merge_padding(Graph& graph);
 // Nodes nobody needs go.
 void remove_dead_nodes(Graph& graph);
+// Those that others have taken in.
+void remove_nodes(Graph& graph, const std::vector<bool>& gone);
 
 // For graphs of operators, before the rest: between a dequantisation and a quantisation, what has a kernel for integers
 // computes in integers. It finds the level that the real result is nearest to, where operators round the sum that

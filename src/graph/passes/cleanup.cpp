@@ -48,6 +48,16 @@ Node conversion(ValueId from, ValueId to, uint32_t origin) {
   return node;
 }
 
+void remove_nodes(Graph& graph, const std::vector<bool>& gone) {
+  size_t kept = 0;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (gone[n]) continue;
+    if (kept != n) graph.nodes[kept] = std::move(graph.nodes[n]);
+    ++kept;
+  }
+  graph.nodes.resize(kept);
+}
+
 void optimize(Graph& graph) {
   remove_dead_nodes(graph);
   widen_halves(graph);

@@ -68,13 +68,7 @@ class DepthwiseFusion {
         }
       }
     }
-    size_t kept = 0;
-    for (size_t n = 0; n < graph.nodes.size(); ++n) {
-      if (gone[n]) continue;
-      if (kept != n) graph.nodes[kept] = std::move(graph.nodes[n]);
-      ++kept;
-    }
-    graph.nodes.resize(kept);
+    remove_nodes(graph, gone);
   }
 
  private:

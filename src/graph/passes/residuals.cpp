@@ -49,13 +49,7 @@ void fuse_residuals(Graph& graph) {
     node.post.residual = other;
     node.outputs[0] = out;
   }
-  size_t kept = 0;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (gone[n]) continue;
-    if (kept != n) graph.nodes[kept] = std::move(graph.nodes[n]);
-    ++kept;
-  }
-  graph.nodes.resize(kept);
+  remove_nodes(graph, gone);
 }
 
 }  // namespace enr::graph
