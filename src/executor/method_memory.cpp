@@ -52,7 +52,10 @@ void Method::place_tensor(const program::Tensor& source, bool is_input, Tensor& 
     }
     default:
       tensor.capacity_bytes = 0;
-      if (!is_input) context_.resize(tensor, Sizes(tensor.sizes()));
+      if (is_input) break;
+      context_.resize(tensor, Sizes(tensor.sizes()));
+      // A state starts as zeros, and what nobody writes is nothing of what was in the memory before.
+      if (tensor.size_bytes() != 0) std::memset(tensor.data, 0, tensor.size_bytes());
       break;
   }
 }

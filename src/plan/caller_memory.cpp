@@ -39,7 +39,9 @@ class Finder {
     // The next call may read through the state what this one leaves there.
     const bool is_placed = t->storage != program::Storage::kUnplanned;
     const bool is_state = std::any_of(plan_.states.begin(), plan_.states.end(), [&](const State& state) {
-      return state.value == value || (is_placed && program::overlap(*t, *tensor(state.value)));
+      const program::Tensor& other = *tensor(state.value);
+      return state.value == value ||
+             (is_placed && other.storage != program::Storage::kUnplanned && program::overlap(*t, other));
     });
     return !is_state && (!is_placed || (t->storage == program::Storage::kPlanned && t->placement.arena == 0));
   }

@@ -18,9 +18,11 @@ const program::Tensor* tensor_of(const program::Method& method, uint32_t value) 
   return std::get_if<program::Tensor>(&method.values[value]);
 }
 
-// Exporters name a planned tensor only if it is a buffer of the model.
+// Exporters name a tensor only if it is a buffer of the model. It need not be planned.
 bool is_state(const program::Tensor& tensor) {
-  return is_placed(tensor) && (tensor.storage != program::Storage::kPlanned || !tensor.fully_qualified_name.empty());
+  const bool has_name = !tensor.fully_qualified_name.empty();
+  return is_placed(tensor) ? tensor.storage != program::Storage::kPlanned || has_name
+                           : tensor.storage == program::Storage::kUnplanned && has_name;
 }
 
 // More than any real method needs; they bound the time and memory that a hostile file can take.
@@ -39,8 +41,8 @@ class Builder {
     for (const std::string& name : method_.operators) plan_->operators.push_back(operator_table().find(name));
     compile_delegates();
     for (const program::Chain& chain : method_.chains) flatten(chain);
-    find_states();
     find_redirected();
+    find_states();
     const auto states_of = states_of_values();
     find_state_writes(states_of);
     find_overlaps(*plan_);
@@ -124,9 +126,13 @@ class Builder {
   }
 
   void find_states() {
+    std::vector<bool> is_redirected(method_.values.size());
+    for (const uint32_t v : plan_->redirected) is_redirected[v] = true;
     for (uint32_t v = 0; v < method_.values.size(); ++v) {
       const program::Tensor* tensor = tensor_of(method_, v);
       if (tensor == nullptr || !is_state(*tensor)) continue;
+      // What is not planned has memory of its own unless instructions give it some.
+      if (!is_placed(*tensor) && is_redirected[v]) continue;
       const std::string& name = tensor->fully_qualified_name;
       plan_->states.push_back({v, name.empty() ? concat("state_", plan_->states.size()) : name});
     }
@@ -187,7 +193,8 @@ class Builder {
       const program::Tensor& state = *tensor_of(method_, plan_->states[s].value);
       for (uint32_t v = 0; v < of.size(); ++v) {
         const program::Tensor* tensor = tensor_of(method_, v);
-        if (tensor != nullptr && is_placed(*tensor) && overlap(*tensor, state)) reach(v);
+        if (tensor == nullptr) continue;
+        if (tensor == &state || (is_placed(*tensor) && is_placed(state) && overlap(*tensor, state))) reach(v);
       }
       while (!reached.empty()) {
         const uint32_t v = reached.back();

@@ -238,3 +238,32 @@ def test_states_written_as_items_of_a_list_are_restored(load):
     with pytest.raises(ExecutionError, match="out of range"):
         method([np.ones(2, np.float32)])
     assert method.state["a"] == 0 and method.state["b"] == 0
+
+
+def test_buffers_without_a_place_in_planned_memory(load):
+    """What `MemoryPlanningPass(alloc_mutable_buffers=False)` and `emit_mutable_buffer_names` give."""
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    total = p.tensor(np.float32, (2,), planned=False)
+    total.name = "total"
+    y = p.call("aten::add.out", total, x, 1, out=p.tensor(np.float32, (2,)))
+    p.call("aten::copy_", total, y, False, total)
+    p.output(y)
+    one = [np.ones(2, np.float32)]
+    method = load(p)
+    assert [method(one)[0][0] for _ in range(3)] == [1, 2, 3]
+    assert list(method.state) == ["total"]
+    method.state["total"] = np.array([5, 6], np.float32)
+    np.testing.assert_array_equal(method(one)[0], [6, 7])
+    method.reset()
+    np.testing.assert_array_equal(method(one)[0], [1, 1])
+    with pytest.raises(ExecutionError):
+        method([np.ones(3, np.float32)])
+    np.testing.assert_array_equal(method.state["total"], [1, 1])
+
+
+def test_memory_that_nobody_writes_is_zeros(load):
+    p = ProgramBuilder()
+    p.output(p.tensor(np.float32, (3, 50_000), planned=False))
+    for _ in range(3):
+        assert not load(p)([])[0].any()
