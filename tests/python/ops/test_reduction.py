@@ -65,7 +65,7 @@ def out_options(expected, seed):
 
 
 def tolerance(x):
-    """Of sums: rounding at the size of the partial sums, which grow as random walks do; the oracle of float64 rounds, too."""
+    """Of sums: rounding at the size of the partial sums, which grow as random walks do, and in float64's oracle."""
     if not x.size:
         return 1e-30
     terms = float(np.abs(x.astype(np.float64)).max()) * math.sqrt(x.size)
