@@ -73,7 +73,7 @@ graph::Graph make_graph(Payload& payload) {
       graph::Graph graph = checked_graph(meant);
       payload = std::move(meant);
       return graph;
-    } catch (const Error&) {  // it was meant as it is
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it was meant as it is
     }
   }
   return checked_graph(payload);
