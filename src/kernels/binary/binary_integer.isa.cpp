@@ -215,7 +215,7 @@ void multiply_bytes(void* out, const void* const* in, const uint8_t* step, size_
     Pair* z = static_cast<Pair*>(out);
     ENR_NO_ALIAS_LOOP
     for (size_t i = 0; i < n / 2; ++i) {
-      const uint16_t low = static_cast<uint16_t>(x[i] * y[i]);
+      const uint16_t low = static_cast<uint16_t>(uint32_t{x[i]} * y[i]);
       const uint16_t high = static_cast<uint16_t>((x[i] >> 8) * (y[i] & 0xff00));
       z[i] = static_cast<uint16_t>((low & 0xff) | high);
     }
