@@ -14,6 +14,11 @@ namespace {
 
 template <class T, class Multiply>
 void multiply_on_threads(Multiply multiply, const T* a, const T* b, T* c, size_t m, size_t n, size_t k) noexcept {
+  // Sums of nothing: their operands may have no memory.
+  if (k == 0) {
+    std::fill_n(c, m * n, T{0});
+    return;
+  }
   constexpr size_t kTaskWork = 1u << 17;  // multiplications
   const size_t grain = std::max<size_t>(4, kTaskWork / std::max<size_t>(1, n * k));
   parallel_ranges(m, grain,
