@@ -13,6 +13,9 @@
 
 namespace enr::graph {
 
+// What float steps are called, by BandNodes::name.
+inline constexpr const char* kFloatBandNames[3] = {"expand depthwise project", "depthwise project", "expand depthwise"};
+
 // The nodes that one step computes.
 struct BandNodes {
   explicit BandNodes(const Node& last);

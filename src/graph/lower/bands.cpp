@@ -62,7 +62,6 @@ struct BandStep : Step {
   }
 };
 
-constexpr const char* kNames[3] = {"expand depthwise project", "depthwise project", "expand depthwise"};
 constexpr const char* kConvNames[3] = {"conv depthwise project", "depthwise project", "conv depthwise"};
 
 void place_scratch(Lowering& lowering, BandStep& step) {
@@ -87,7 +86,7 @@ void lower_bands(Lowering& lowering, const Node& node) {
   const BandNodes nodes(node);
   if (suits_channel_groups(lowering, nodes)) return lower_channel_groups(lowering, node, nodes);
   const bool has_conv = nodes.expand != nullptr && !is_pointwise(*nodes.expand);
-  auto& step = lowering.add<BandStep>(node, nodes.name(has_conv ? kConvNames : kNames));
+  auto& step = lowering.add<BandStep>(node, nodes.name(has_conv ? kConvNames : kFloatBandNames));
   step.in = node.inputs[0];
   step.out = node.outputs[0];
   step.rows = BandRows(lowering, nodes);

@@ -152,8 +152,7 @@ bool suits_channel_groups(const Lowering& lowering, const BandNodes& nodes) {
 }
 
 void lower_channel_groups(Lowering& lowering, const Node& node, const BandNodes& nodes) {
-  auto& step = lowering.add<ChannelGroupsStep>(
-      node, nodes.name({"expand depthwise project", "depthwise project", "expand depthwise"}));
+  auto& step = lowering.add<ChannelGroupsStep>(node, nodes.name(kFloatBandNames));
   step.in = node.inputs[0];
   step.out = node.outputs[0];
   step.operations = nodes.operations(lowering);

@@ -208,7 +208,7 @@ template <class T>
 void multiply_bytes(void* out, const void* const* in, const uint8_t* step, size_t n,
                     const LoopParams& params) noexcept {
   typedef uint16_t Pair __attribute__((may_alias, aligned(1)));
-  const size_t even = n / 2 * 2;
+  size_t done = 0;
   if (step[0] != 0 && step[1] != 0) {
     const Pair* x = static_cast<const Pair*>(in[0]);
     const Pair* y = static_cast<const Pair*>(in[1]);
@@ -219,10 +219,10 @@ void multiply_bytes(void* out, const void* const* in, const uint8_t* step, size_
       const uint16_t high = static_cast<uint16_t>((x[i] >> 8) * (y[i] & 0xff00));
       z[i] = static_cast<uint16_t>((low & 0xff) | high);
     }
-    const void* rest[] = {static_cast<const T*>(in[0]) + even, static_cast<const T*>(in[1]) + even};
-    return run_scalars<T, T, Mul>(static_cast<T*>(out) + even, rest, step, n - even, params);
+    done = n / 2 * 2;
   }
-  run_scalars<T, T, Mul>(out, in, step, n, params);
+  const void* rest[] = {static_cast<const T*>(in[0]) + done, static_cast<const T*>(in[1]) + done};
+  run_scalars<T, T, Mul>(static_cast<T*>(out) + done, rest, step, n - done, params);
 }
 
 template <class T>

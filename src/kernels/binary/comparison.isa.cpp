@@ -68,10 +68,9 @@ void run_floats(void* out, const void* const* in, const uint8_t* step, size_t n,
   size_t i = 0;
   if (step[0] != 0 && step[1] != 0) {
     for (; i + block <= n; i += block) compare_floats<kPredicate>(x + i, y + i, z + i);
-    const void* rest[] = {x + i, y + i};
-    return run_scalars<uint8_t, float, F>(z + i, rest, step, n - i, params);
   }
-  run_scalars<uint8_t, float, F>(out, in, step, n, params);
+  const void* rest[] = {x + i, y + i};
+  run_scalars<uint8_t, float, F>(z + i, rest, step, n - i, params);
 }
 
 void fill_floats(LoopFn* rows) {
