@@ -134,6 +134,11 @@ const T* Fft<T>::run(T* memory, size_t lanes) const {
   return current;
 }
 
+template <class T>
+void Fft<T>::separate(const T* z, const T* roots, double factor, size_t begin, size_t end, T* low, T* high) const {
+  kernels_of(T{}).separate(z, n_, roots, factor, begin, end, low, high);
+}
+
 template class Fft<float>;
 template class Fft<double>;
 

@@ -31,6 +31,11 @@ class Fft {
   // `lanes` doubles behind. Returns where in `memory` the results lie, in the same order.
   const T* run(T* memory, size_t lanes) const;
 
+  // Where element j of each of lanes() complex lines is x[2j] + i x[2j + 1] of a real line, and z the results of run():
+  // coefficients k and size() - k of the real lines for begin <= k < end, times 2 * factor, in low[k - begin] and
+  // high[end - 1 - k], laid out as z. k goes up to size() / 2; roots[k] is (re, im) of e^(-pi i k / size()).
+  void separate(const T* z, const T* roots, double factor, size_t begin, size_t end, T* low, T* high) const;
+
  private:
   struct Stage {
     size_t radix, span, stride;  // span: what is left of the length behind this stage

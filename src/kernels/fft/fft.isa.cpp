@@ -161,9 +161,25 @@ void multiply(T* data, const T* factors, size_t n, bool conjugate) {
   }
 }
 
+// With E and O the transforms of the elements of even and of odd index, coefficient k is E + w O, and the one at
+// half - k the conjugate of E - w O.
+template <class V, class T>
+void separate(const T* z, size_t half, const T* roots, double factor, size_t begin, size_t end, T* low, T* high) {
+  constexpr size_t kStep = 2 * sizeof(V) / sizeof(T);
+  for (size_t k = begin; k < end; ++k) {
+    const Complex<V> a = read<V>(z + k * kStep), b = read<V>(z + (k == 0 ? 0 : half - k) * kStep);
+    const Complex<V> even = scaled<T>(Complex<V>{a.re + b.re, a.im - b.im}, factor);
+    const Complex<V> odd = scaled<T>(Complex<V>{a.im + b.im, b.re - a.re}, factor);
+    const Complex<V> turned = times(odd, roots[2 * k], roots[2 * k + 1]);
+    const Complex<V> mirror = even - turned;
+    write(low + (k - begin) * kStep, even + turned);
+    write(high + (end - 1 - k) * kStep, Complex<V>{mirror.re, -mirror.im});
+  }
+}
+
 template <class T>
 FftKernels<T> kernels() {
-  return {kLanes<T>, any_stage<Vec<T>, T>, any_stage<T, T>, multiply<Vec<T>, T>, multiply<T, T>};
+  return {kLanes<T>, any_stage<Vec<T>, T>, any_stage<T, T>, multiply<Vec<T>, T>, multiply<T, T>, separate<Vec<T>, T>};
 }
 
 }  // namespace

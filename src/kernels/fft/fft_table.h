@@ -23,6 +23,8 @@ struct FftKernels {
   // data[i] *= factors[i], complex, for n elements; `conjugate` conjugates the results.
   void (*multiply)(T* data, const T* factors, size_t n, bool conjugate);
   void (*multiply_one)(T* data, const T* factors, size_t n, bool conjugate);
+  // See Fft::separate.
+  void (*separate)(const T* z, size_t half, const T* roots, double factor, size_t begin, size_t end, T* low, T* high);
 };
 
 struct FftTable {

@@ -124,16 +124,11 @@ void fft_r2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
     const auto* in = row_major_as<T>(context, self);
     if (dims.size() == 1) {
       RowMajorOut result(context, out, dtype_of<std::complex<T>>);
-      if (is_halved(lines)) {
-        transform_real_line(plans, in, lines.n, kept, scale, result.as<std::complex<T>>());
-      } else {
-        transform_real(context, plans.get<T>(lines.n, false), in, lines, kept, scale, result.as<std::complex<T>>());
-      }
+      transform_real(context, plans, in, lines, kept, scale, result.as<std::complex<T>>());
       return result.commit();
     }
-    const kernels::Fft<T>& transform = plans.get<T>(lines.n, false);
     std::vector<std::complex<T>> data(static_cast<size_t>(product(shape)));
-    transform_real(context, transform, in, lines, kept, 1, data.data());
+    transform_real(context, plans, in, lines, kept, 1, data.data());
     for (const size_t d : dims) {
       if (d != last) transform_dim(context, data, shape, d, false);
     }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Transforms of real numbers, and to real numbers: two lines at a time as one complex line, or a single one as half of
-// one.
+// Transforms of real numbers, and to real numbers. A real line of even length is half as many complex numbers; of
+// others two make one complex line.
 
 #include <array>
 
@@ -155,10 +155,53 @@ void transform_line_to_real(Plans& plans, const std::complex<T>* in, size_t n, d
   std::copy_n(transform.run(memory.get(), 1), n, out);
 }
 
-// The first `kept` coefficients of each real line, scaled.
+// Several lines of even length.
 template <class T>
-void transform_real(OpContext& context, const kernels::Fft<T>& transform, const T* in, const Lines& lines, size_t kept,
-                    double scale, std::complex<T>* out) {
+void transform_real_halves(OpContext& context, Plans& plans, const T* in, const Lines& lines, size_t kept, double scale,
+                           std::complex<T>* out) {
+  const size_t n = lines.n, half = n / 2, inner = lines.inner;
+  const kernels::Fft<T>& transform = plans.get<T>(half, false);
+  const std::vector<std::complex<T>>& roots = plans.roots<T>(n);
+  const auto load = [&](size_t first, size_t count, size_t lanes, T* to) {
+    if (inner == 1) return transpose(to, lanes, in + lines.start(first, n), n, count, n);
+    for (size_t i = 0; i < count; ++i) {
+      const T* x = in + lines.start(first + i, n);
+      for (size_t k = 0; k < n; ++k) to[k * lanes + i] = x[k * inner];
+    }
+  };
+  // Coefficients [begin, end) of `count` lines, as the kernels lay them out, to their places.
+  const auto scatter = [&](size_t first, size_t count, size_t lanes, size_t begin, size_t end, const T* rows) {
+    if (inner == 1) {
+      T* to = parts(out + lines.start(first, kept) + begin);
+      transpose(to, 2 * kept, rows, lanes, 2 * (end - begin), count);
+      if (kept != n) return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      std::complex<T>* line = out + lines.start(first + i, kept);
+      for (size_t k = begin; k < end; ++k) {
+        const T* row = rows + 2 * (k - begin) * lanes + i;
+        line[k * inner] = {row[0], row[lanes]};
+        if (kept == n && k != 0) line[(n - k) * inner] = {row[0], -row[lanes]};
+      }
+    }
+  };
+  const auto store = [&](size_t first, size_t count, size_t lanes, const T* z) {
+    alignas(64) Stretch<T> low, high;
+    const size_t used = half / 2 + 1;
+    for (size_t begin = 0; begin < used; begin += kStretch) {
+      const size_t end = std::min(begin + kStretch, used);
+      transform.separate(z, parts(roots.data()), 0.5 * scale, begin, end, low.data(), high.data());
+      scatter(first, count, lanes, begin, end, low.data());
+      scatter(first, count, lanes, half - end + 1, half - begin + 1, high.data());
+    }
+  };
+  each_group(context, transform, lines.count, load, store);
+}
+
+// Several lines, two at a time.
+template <class T>
+void transform_real_pairs(OpContext& context, const kernels::Fft<T>& transform, const T* in, const Lines& lines,
+                          size_t kept, double scale, std::complex<T>* out) {
   const std::vector<Pair> pairs = pairs_of(
       lines.count, [&](size_t line) { return all_finite(in + lines.start(line, lines.n), lines.n, lines.inner); });
   const PairedLines paired{lines, kept, pairs};
@@ -198,6 +241,15 @@ void transform_real(OpContext& context, const kernels::Fft<T>& transform, const 
     }
   };
   each_group(context, transform, pairs.size(), load, store);
+}
+
+// The first `kept` coefficients of each real line, scaled.
+template <class T>
+void transform_real(OpContext& context, Plans& plans, const T* in, const Lines& lines, size_t kept, double scale,
+                    std::complex<T>* out) {
+  if (is_halved(lines)) return transform_real_line(plans, in, lines.n, kept, scale, out);
+  if (lines.n >= 4 && lines.n % 2 == 0) return transform_real_halves(context, plans, in, lines, kept, scale, out);
+  transform_real_pairs(context, plans.get<T>(lines.n, false), in, lines, kept, scale, out);
 }
 
 // Real lines from the first n / 2 + 1 of their coefficients; `given` coefficients lie in each line of `in`. The

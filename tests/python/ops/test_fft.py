@@ -50,6 +50,22 @@ def test_real_to_complex(signal, norm, onesided, double, seed, data):
     check(got, expected, dtype)
 
 
+# Lines long enough to be moved in several stretches, more of them than go side by side.
+@pytest.mark.parametrize("shape, dim", [((9, 520), 1), ((19, 514), 1), ((5, 520, 3), 1), ((300, 7), 0), ((9, 521), 1)])
+@pytest.mark.parametrize("onesided", [True, False])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_long_real_lines(shape, dim, onesided, dtype):
+    x = random_signal(0, shape, np.float64 if dtype == np.complex128 else np.float32)
+    x[0, 1] = np.inf  # spoils its own line alone
+    with np.errstate(invalid="ignore"):
+        expected = (np.fft.rfft if onesided else np.fft.fft)(x.astype(np.float64), axis=dim)
+    got = call_one("aten::_fft_r2c.out", In(x), [dim], 0, onesided, dtype=dtype, shape=expected.shape)
+    finite = np.isfinite(x).all(dim)
+    got, expected = np.moveaxis(got, dim, -1), np.moveaxis(expected, dim, -1)
+    check(got[finite], expected[finite], dtype)
+    assert not np.isfinite(got[~finite]).any()
+
+
 @given(signal=signals(), norm=st.integers(0, 2), odd=st.integers(0, 1), double=st.booleans(), seed=st.integers(0, 999),
        data=st.data())  # fmt: skip
 @EXAMPLES
