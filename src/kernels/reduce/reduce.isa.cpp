@@ -79,6 +79,9 @@ ENR_INLINE void add_rows(const T* x, ptrdiff_t stride, size_t rows, size_t width
     Vec<T> sum = f(load(x + w), centre);
     if (rows == 8) {
       const T* p = x + w;
+      if (w * sizeof(T) % 64 == 0) {  // the rows after these, as in extreme_vectors
+        for (ptrdiff_t next = 8; next < 16; ++next) __builtin_prefetch(p + next * stride);
+      }
       const Vec<T> s01 = sum + f(load(p + stride), centre);
       const Vec<T> s23 = f(load(p + 2 * stride), centre) + f(load(p + 3 * stride), centre);
       const Vec<T> s45 = f(load(p + 4 * stride), centre) + f(load(p + 5 * stride), centre);
@@ -279,15 +282,19 @@ T extreme_row(const T* x, size_t n, const T*, T acc) noexcept {
   return winning_lane<T, F>(a, acc);
 }
 
-// kCount vectors of columns.
+// kCount vectors of columns. Rows far apart give the processor no hint of what comes: the next ones are asked for.
 template <class T, class F, size_t kCount>
 ENR_INLINE void extreme_vectors(const T* x, ptrdiff_t row_stride, size_t rows, T* acc) {
-  constexpr size_t lanes = kLanes<T>;
+  constexpr size_t lanes = kLanes<T>, line = 64 / sizeof(T);
   Vec<T> best[kCount];
 #pragma GCC unroll 4
   for (size_t k = 0; k < kCount; ++k) best[k] = load(acc + k * lanes);
   for (size_t r = 0; r < rows; ++r) {
     const T* p = x + static_cast<ptrdiff_t>(r) * row_stride;
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kCount * lanes; k += line) {
+      __builtin_prefetch(p + static_cast<ptrdiff_t>(rows) * row_stride + static_cast<ptrdiff_t>(k));
+    }
 #pragma GCC unroll 4
     for (size_t k = 0; k < kCount; ++k) best[k] = F::wins(best[k], F::of(load(p + k * lanes)));
   }

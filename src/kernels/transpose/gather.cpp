@@ -68,13 +68,15 @@ bool any_outside(const int64_t* indices, size_t count, int64_t low, int64_t high
 
 }  // namespace
 
+// From the end on: what is read last, the first indices, is still in cache when they are used.
 template <class Index>
 size_t first_index_outside(const Index* indices, size_t count, int64_t low, int64_t high) noexcept {
   constexpr size_t kBlock = 4096;
-  for (size_t block = 0; block < count; block += kBlock) {
-    const size_t length = count - block < kBlock ? count - block : kBlock;
-    if (!any_outside(indices + block, length, low, high)) continue;
-    for (size_t i = block;; ++i) {
+  for (size_t end = count; end != 0;) {
+    const size_t length = end % kBlock != 0 ? end % kBlock : kBlock;
+    end -= length;
+    if (!any_outside(indices + end, length, low, high)) continue;
+    for (size_t i = 0;; ++i) {
       if (static_cast<int64_t>(indices[i]) < low || static_cast<int64_t>(indices[i]) >= high) return i;
     }
   }
