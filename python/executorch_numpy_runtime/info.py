@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import operator
 import os
 import sys
@@ -58,9 +59,8 @@ def runtime_info() -> dict[str, Any]:
 
 
 def _bfloat16_form() -> str:
-    from ._dtypes import numpy_dtype
-
-    return "uint16-passthrough" if numpy_dtype(15).name == "uint16" else "ml_dtypes"
+    # Found, not imported: that takes 6 MB, which programs without such values need not spend.
+    return "uint16-passthrough" if importlib.util.find_spec("ml_dtypes") is None else "ml_dtypes"
 
 
 def set_num_threads(count: int) -> None:
