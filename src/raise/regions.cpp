@@ -132,7 +132,7 @@ class Search {
       const Instruction& instruction = instructions_[i];
       const bool is_known = instruction.delegate != nullptr || find_translation(instruction.op) != nullptr;
       if (!is_known || instruction.stays || instruction.writes_state || blocked_[i] ||
-          (instruction.is_target && i != begin)) {
+          (instruction.is_target && i != begin) || counts(instruction)) {
         break;
       }
       builder.begin(i);
@@ -148,6 +148,17 @@ class Search {
       }
     }
     return i;
+  }
+
+  // Whether the instruction changes a number that the region reads, as loops count: each turn would be another region.
+  bool counts(const Instruction& instruction) const {
+    if (!computes_number(instruction.op)) return false;
+    return std::any_of(instruction.written.begin(), instruction.written.end(), [&](uint32_t value) {
+      const auto has = [&](const std::vector<uint32_t>& values) {
+        return std::ranges::find(values, value) != values.end();
+      };
+      return has(instruction.read) || has(integers_.asked());
+    });
   }
 
   // Second results (indices, statistics) are not computed: nobody may ask for them.
@@ -203,6 +214,15 @@ class Search {
            });
   }
 
+  // Whether a region that computes the value reads it, or a view of it, from memory: it belongs to a loop.
+  bool is_read_by_next_turn(uint32_t value, const RegionBuilder& builder) const {
+    if (builder.reads_input(value)) return true;
+    const program::Tensor* tensor = placed(value);  // of methods without loops views_ is empty
+    return tensor != nullptr && std::any_of(views_.begin(), views_.end(), [&](uint32_t view) {
+             return builder.reads_input(view) && program::overlap(*tensor, *placed(view));
+           });
+  }
+
   std::optional<uint32_t> find_needed_condition(uint32_t begin, uint32_t end, const RegionBuilder& builder) const {
     for (const uint32_t value : builder.defined()) {
       if (!builder.is_condition(value) || !is_used_outside(value, begin, end)) continue;
@@ -218,9 +238,9 @@ class Search {
     std::vector<uint32_t> outputs = builder.defined();
     std::sort(outputs.begin(), outputs.end());
     outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
-    // A value that is read before it is written belongs to a loop.
-    std::erase_if(outputs,
-                  [&](uint32_t value) { return !is_used_outside(value, begin, end) && !builder.reads_input(value); });
+    std::erase_if(outputs, [&](uint32_t value) {
+      return !is_used_outside(value, begin, end) && !is_read_by_next_turn(value, builder);
+    });
     Region region{begin,
                   end,
                   {},

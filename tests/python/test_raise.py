@@ -820,3 +820,39 @@ def test_reductions_to_a_scalar(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     plain = load(program, raised=False, monkeypatch=monkeypatch)
     for got, expected in zip(raised(inputs), plain(inputs), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("counts_first", [False, True])
+def test_a_view_carries_values_to_a_loops_next_turn(counts_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written late in the body is read early in the next turn, under another name and shape."""
+    p = ProgramBuilder()
+    x = p.input(np.float32, (4, 8))
+    i, more = p.value(0), p.value(False)
+    p.call("executorch_prim::add.Scalar", p.value(0), 0, i)
+    start = p.call("aten::abs.out", x, out=p.tensor(np.float32, (4, 8)))
+    carried, flat = p.tensor(np.float32, (4, 8)), p.tensor(np.float32, (32,))
+    for value in (carried, flat):
+        value.memory_id, value.offset = start.memory_id, start.offset
+    head = p.position
+    p.call("executorch_prim::lt.Scalar", i, 3, more)
+    done = p.jump_if_false(more)
+    if counts_first:
+        p.call("executorch_prim::add.Scalar", i, 1, i)
+    half = p.call("aten::mul.Scalar_out", flat, 0.5, out=p.tensor(np.float32, (32,)))
+    shaped = p.call("aten::view_copy.out", half, [4, 8], out=p.tensor(np.float32, (4, 8)))
+    p.call("aten::add.out", shaped, x, 1, out=carried)
+    if not counts_first:  # a number that is read before it is written belongs to the loop, too
+        p.call("executorch_prim::add.Scalar", i, 1, i)
+    p.jump_if_false(p.value(False), head)
+    done.destination = p.position
+    p.output(half)
+    program = p.build()
+    random = np.random.default_rng(1).standard_normal((4, 8)).astype(np.float32)
+    expected = np.abs(random)
+    for _ in range(3):
+        result = expected * np.float32(0.5)
+        expected = result + random
+    for raised in (False, True):
+        method = load(program, raised=raised, monkeypatch=monkeypatch)
+        for _ in range(2):
+            np.testing.assert_allclose(method([random])[0], result.reshape(32), rtol=1e-6)
