@@ -36,6 +36,7 @@ class Search {
         instructions_(instructions),
         memory_(memory),
         readers_(method.values.size()),
+        writers_(method.values.size(), 0),
         is_output_(method.values.size(), false),
         source_(make_source(weights)),
         integers_(method, source_->varies) {
@@ -51,7 +52,8 @@ class Search {
     size_t attempts = 0;
     for (uint32_t i = 0; i < instructions_.size();) {
       if (computes_number(instructions_[i].op)) {
-        compute_number(i++);
+        if (!counts(instructions_[i])) compute_number(i);
+        ++i;
         continue;
       }
       RegionBuilder builder(method_, constant_bytes_, appended_, source_->context.get());
@@ -93,7 +95,10 @@ class Search {
     source->varies.resize(method_.values.size(), false);
     for (const uint32_t input : method_.inputs) source->varies[input] = true;
     for (const Instruction& instruction : instructions_) {
-      for (const uint32_t arg : instruction.written) source->varies[arg] = true;
+      for (const uint32_t arg : instruction.written) {
+        source->varies[arg] = true;
+        ++writers_[arg];
+      }
     }
     std::map<const void*, uint64_t> constants;
     for (const program::Value& value : method_.values) {
@@ -150,15 +155,13 @@ class Search {
     return i;
   }
 
-  // Whether the instruction changes a number that the region reads, as loops count: each turn would be another region.
+  // Whether the instruction writes a number that it or another changes as well, as loops count. Regions are built for
+  // the numbers they read: each turn would be another region.
   bool counts(const Instruction& instruction) const {
-    if (!computes_number(instruction.op)) return false;
-    return std::any_of(instruction.written.begin(), instruction.written.end(), [&](uint32_t value) {
-      const auto has = [&](const std::vector<uint32_t>& values) {
-        return std::ranges::find(values, value) != values.end();
-      };
-      return has(instruction.read) || has(integers_.asked());
-    });
+    return computes_number(instruction.op) &&
+           std::any_of(instruction.written.begin(), instruction.written.end(), [&](uint32_t value) {
+             return writers_[value] > 1 || std::ranges::find(instruction.read, value) != instruction.read.end();
+           });
   }
 
   // Second results (indices, statistics) are not computed: nobody may ask for them.
@@ -280,6 +283,7 @@ class Search {
   std::span<const Instruction> instructions_;
   const PlannedMemory& memory_;
   std::vector<std::vector<uint32_t>> readers_;  // for each value the instructions that have it as an argument
+  std::vector<uint32_t> writers_;               // for each value how many instructions write it
   std::vector<bool> is_output_;                 // of the method
   std::vector<bool> blocked_;                   // instructions that stay
   std::vector<uint32_t> views_;

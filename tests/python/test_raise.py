@@ -856,3 +856,26 @@ def test_a_view_carries_values_to_a_loops_next_turn(counts_first: bool, monkeypa
         method = load(program, raised=raised, monkeypatch=monkeypatch)
         for _ in range(2):
             np.testing.assert_allclose(method([random])[0], result.reshape(32), rtol=1e-6)
+
+
+def test_a_loop_selects_by_its_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = ProgramBuilder()
+    x, start = p.input(np.float32, (40, 8)), p.input(np.float32, (8,))
+    i, more, total = p.value(0), p.value(False), p.tensor(np.float32, (8,))
+    p.call("executorch_prim::add.Scalar", p.value(0), 0, i)
+    p.move(start, total)
+    head = p.position
+    p.call("executorch_prim::lt.Scalar", i, 40, more)
+    done = p.jump_if_false(more)
+    row = p.call("aten::select_copy.int_out", x, 0, i, out=p.tensor(np.float32, (8,)))
+    size = p.call("aten::tanh.out", row, out=p.tensor(np.float32, (8,)))
+    p.move(p.call("aten::add.out", size, total, 1, out=p.tensor(np.float32, (8,))), total)
+    p.call("executorch_prim::add.Scalar", i, 1, i)
+    p.jump_if_false(p.value(False), head)
+    done.destination = p.position
+    p.output(total)
+    rows = np.random.default_rng(2).standard_normal((40, 8)).astype(np.float32)
+    method = load(p.build(), raised=True, monkeypatch=monkeypatch)
+    for first in (0, 1):
+        (got,) = method([rows, np.full(8, first, np.float32)])
+        np.testing.assert_allclose(got, first + np.tanh(rows).sum(0), rtol=1e-5, atol=1e-5)
