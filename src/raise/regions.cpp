@@ -211,19 +211,22 @@ class Search {
       const std::vector<uint32_t>& views = memory_.views_of[value];
       return std::any_of(views.begin(), views.end(), is_used);
     }
+    return any_view(value, is_used);
+  }
+
+  // Whether one of views_ that lies in the value's memory fulfils the condition.
+  template <class Condition>
+  bool any_view(uint32_t value, const Condition& condition) const {
     const program::Tensor* tensor = placed(value);
     return tensor != nullptr && std::any_of(views_.begin(), views_.end(), [&](uint32_t view) {
-             return program::overlap(*tensor, *placed(view)) && is_used(view);
+             return program::overlap(*tensor, *placed(view)) && condition(view);
            });
   }
 
   // Whether a region that computes the value reads it, or a view of it, from memory: it belongs to a loop.
   bool is_read_by_next_turn(uint32_t value, const RegionBuilder& builder) const {
-    if (builder.reads_input(value)) return true;
-    const program::Tensor* tensor = placed(value);  // of methods without loops views_ is empty
-    return tensor != nullptr && std::any_of(views_.begin(), views_.end(), [&](uint32_t view) {
-             return builder.reads_input(view) && program::overlap(*tensor, *placed(view));
-           });
+    const auto is_read = [&](uint32_t v) { return builder.reads_input(v); };
+    return is_read(value) || any_view(value, is_read);  // of methods without loops views_ is empty
   }
 
   std::optional<uint32_t> find_needed_condition(uint32_t begin, uint32_t end, const RegionBuilder& builder) const {
