@@ -372,3 +372,40 @@ def test_images_turned_too_early_for_a_convolution_that_quantises_them(shape: tu
     (got,) = run(g, x, factors)
     expected = np.einsum("nchw,oc->nohw", x * factors, weight[:, 0, 0] * np.float32(0.01)) + x
     np.testing.assert_allclose(got, expected, atol=0.02 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("turned_first", [False, True])
+def test_sums_of_an_image_and_a_convolution_s_are_pixels(turned_first: bool) -> None:
+    """What quantises the sum for the next convolution takes pixels, and the image is turned where it is."""
+    shape = (2, 4, 4, 4)
+    x, shortcut = image(shape), image(shape, 1)
+    weight = np.random.default_rng(9).integers(-127, 127, (4, 1, 1, 4), dtype=np.int8)
+    g = PayloadBuilder()
+    filters, bias = (
+        g.constant(weight, "qcint8", scales=np.full(4, 0.01, np.float32)),
+        g.constant(np.zeros(4, np.float32)),
+    )
+    ones = dict.fromkeys(("kernel_height", "kernel_width", "stride_height", "stride_width"), 1)
+    ones |= {"dilation_height": 1, "dilation_width": 1, "groups": 1}
+    ones |= {"group_input_channels": 4, "group_output_channels": 4}
+
+    def turned(array: np.ndarray) -> PayloadValue:
+        pixels = g.value(shape)
+        g.node("StaticTranspose", num_dims=4, perm=(0, 2, 3, 1), input=g.input(array.shape), output=pixels)
+        return pixels
+
+    def convolved(pixels: PayloadValue) -> PayloadValue:
+        quantised, result = g.value(shape, "qdint8", num_nonbatch_dims=3), g.value(shape)
+        g.node("Convert", input=pixels, output=quantised)
+        g.node("Conv2d", input=quantised, filter=filters, bias=bias, output=result, **ones)
+        return result
+
+    first = convolved(turned(x))
+    second, total = turned(shortcut), g.value(shape)
+    operands = (second, first) if turned_first else (first, second)
+    g.node("Add", input1=operands[0], input2=operands[1], output=total)
+    g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=convolved(total), output=g.output(shape))
+    (got,) = run(g, x, shortcut)
+    real_weight = weight[:, 0, 0] * np.float32(0.01)
+    expected = np.einsum("nchw,oc->nohw", np.einsum("nchw,oc->nohw", x, real_weight) + shortcut, real_weight)
+    np.testing.assert_allclose(got, expected, atol=0.02 * np.abs(expected).max())

@@ -149,7 +149,7 @@ bool turn_in_front_of_convolutions(Payload& payload) {
       turn = static_cast<uint32_t>(turns.size());
       turns.push_back({input, node.outputs[0], nodes.size()});
     }
-    if (takes_pixels(node.type) || node.type == NodeType::kFullyConnected) turn = kNone;
+    if (node.type == NodeType::kFullyConnected || is_pixels[node.outputs[0]]) turn = kNone;
     for (const uint32_t output : node.outputs) turn_of[output] = turn;
   }
 
