@@ -130,6 +130,15 @@ Isa active_isa() {
   return isa;
 }
 
+bool is_amd() noexcept {
+#if defined(__x86_64__)
+  static const bool is_amd = (__builtin_cpu_init(), __builtin_cpu_is("amd") != 0);
+  return is_amd;
+#else
+  return false;
+#endif
+}
+
 size_t usable_processors() {
   size_t count = std::max(1u, std::thread::hardware_concurrency());
 #if defined(__linux__)

@@ -22,6 +22,9 @@ const std::vector<Isa>& available_isas();
 // unavailable name throws at first use). Constant for the life of the process.
 Isa active_isa();
 
+// Whether AMD made this processor. For tuning only: what has to run is asked of available_isas().
+bool is_amd() noexcept;
+
 // Processors this process may use: the affinity mask, cut to the cgroup's CPU quota; at least 1.
 size_t usable_processors();
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/cpu_info.h"
 #include "kernels/conv/lanes.h"
 #include "kernels/conv/winograd_kernels.h"
 #include "kernels/gemm/driver.h"
@@ -247,12 +248,13 @@ namespace {
 
 // In multiply-adds, from measurements on AVX2 and AVX-512: starting and storing a tile is worth some rows of weights, a
 // transform a few multiply-adds for each lane of a vector. Fetching a weight takes the time of as many from the last
-// cache, and from memory of twice a vector.
-constexpr size_t kTileRowsLost = 8, kInputTransform = 6, kOutputTransform = 5, kFetch = 8;
+// cache, and from memory of twice a vector (29 GB/s, Sapphire Rapids) or less (38 GB/s, Zen 5).
+constexpr size_t kTileRowsLost = 8, kInputTransform = 6, kOutputTransform = 5, kFetch = 8, kFetchZen = 16;
 constexpr size_t kLanes = 16;
 
 size_t fetch_cost(WeightsPlace place) noexcept {
-  return place == WeightsPlace::kMemory ? std::max(kFetch, gemm_kernels().width) : kFetch;
+  if (place != WeightsPlace::kMemory) return kFetch;
+  return is_amd() ? kFetchZen : std::max(kFetch, gemm_kernels().width);
 }
 
 }  // namespace
