@@ -180,14 +180,7 @@ class Runner {
     PackedRows rows{space, reinterpret_cast<float*>(space + capacity * row_bytes_), nullptr, nullptr, nullptr};
     rows.zero_points = reinterpret_cast<int32_t*>(rows.scales + capacity);
     const QWeights& w = product_.weights;
-    pack_(row, count, rows.a, row_bytes_);
-    const size_t used = w.k * activations_.bytes, padded = round_up(w.k, 2 * activations_.group) * activations_.bytes;
-    if (used != padded) {
-      std::byte* end = rows.a + used;
-      for (size_t i = 0; i < count; ++i, end += row_bytes_) {
-        for (size_t j = 0; j < padded - used; ++j) end[j] = std::byte{0};
-      }
-    }
+    pack_(row, count, rows.a, row_bytes_);  // what lies behind k meets weights of zero
     if (product_.kind != QKind::kStatic) {
       for (size_t i = 0; i < count; ++i) {
         const Quantization& q = product_.rows[(row + i) / product_.rows_each];

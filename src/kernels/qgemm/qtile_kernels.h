@@ -202,42 +202,40 @@ ENR_INLINE size_t lanes(const QTile& tile, size_t v) {
 using HalfBytes = __m256i;
 ENR_INLINE HalfBytes low_half(I8 v) { return _mm512_castsi512_si256((__m512i)v); }
 ENR_INLINE HalfBytes high_half(I8 v) { return _mm512_maskz_extracti64x4_epi64(0xf, (__m512i)v, 1); }
+ENR_INLINE void store_first_bytes(uint8_t* to, HalfBytes v, size_t count) {
+  _mm256_mask_storeu_epi8(to, _bzhi_u32(~0u, (unsigned)count), v);
+}
 #else
 using HalfBytes = __m128i;
 ENR_INLINE HalfBytes low_half(I8 v) { return _mm256_castsi256_si128((__m256i)v); }
 ENR_INLINE HalfBytes high_half(I8 v) { return _mm256_extracti128_si256((__m256i)v, 1); }
+ENR_INLINE void store_first_bytes(uint8_t* to, HalfBytes v, size_t count) {
+  uint8_t copy[sizeof v];
+  memcpy(copy, &v, sizeof v);
+  for (size_t j = 0; j < count; ++j) to[j] = copy[j];
+}
 #endif
 
-// Scaled rows, of which `columns` numbers belong to C.
+// Scaled rows, of which `columns` numbers belong to C. R: 1 or 2.
 template <size_t R, size_t V>
 ENR_INLINE void store_rows(const Requantization& to, const I32 (&row)[R][V], uint8_t* c, size_t c_stride,
                            size_t columns) {
   constexpr size_t kRowBytes = V * kLane;
-  const bool whole = columns == kRowBytes;
-#pragma GCC unroll 16
-  for (size_t i = 0; i < R; ++i) {
-    if (i % 2 != 0) continue;
-    const size_t other = i + 1 < R ? i + 1 : i;
-    const I8 bytes = in_lane_order(to.bytes(row[i][0], row[i][V - 1], row[other][0], row[other][V - 1]));
-    const HalfBytes halves[2] = {low_half(bytes), high_half(bytes)};
+  const I8 bytes = in_lane_order(to.bytes(row[0][0], row[0][V - 1], row[R - 1][0], row[R - 1][V - 1]));
+  const HalfBytes halves[2] = {low_half(bytes), high_half(bytes)};
 #pragma GCC unroll 2
-    for (size_t h = 0; h < 2; ++h) {
-      if (i + h >= R) continue;
-      uint8_t* to_row = c + (i + h) * c_stride;
-      if (whole) {
-        memcpy(to_row, &halves[h], kRowBytes);
-      } else {
-        uint8_t copy[sizeof(HalfBytes)];
-        memcpy(copy, &halves[h], sizeof copy);
-        for (size_t j = 0; j < columns; ++j) to_row[j] = copy[j];
-      }
+  for (size_t h = 0; h < R; ++h, c += c_stride) {
+    if (columns == kRowBytes) [[likely]] {
+      memcpy(c, &halves[h], kRowBytes);
+    } else {
+      store_first_bytes(c, halves[h], columns);
     }
   }
 }
 #else
 template <size_t R, size_t V>
 ENR_INLINE void store_rows(const Requantization&, const I32 (&row)[R][V], uint8_t* c, size_t c_stride, size_t columns) {
-#pragma GCC unroll 16
+#pragma GCC unroll 2
   for (size_t i = 0; i < R; ++i, c += c_stride) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) {
@@ -252,19 +250,30 @@ ENR_INLINE void store_rows(const Requantization&, const I32 (&row)[R][V], uint8_
 }
 #endif
 
-// Sums, which started from the panel's integers, as bytes. kAny: whatever their scaled values.
-template <bool kAny = false, size_t R, size_t V>
-ENR_INLINE void finish_static(const QTile& tile, size_t row, I32 (&sum)[R][V], const PanelHead<V>& head,
-                              const Requantization& to) {
-#pragma GCC unroll 16
+// Rows [first, first + R) of the sums, which started from the panel's integers, as bytes. kAny: whatever their scaled
+// values.
+template <bool kAny, size_t R, size_t Rows, size_t V>
+ENR_INLINE void finish_rows(const QTile& tile, size_t row, size_t first, const I32 (&sum)[Rows][V],
+                            const PanelHead<V>& head, const Requantization& to) {
+  I32 scaled[R][V];
+#pragma GCC unroll 2
   for (size_t i = 0; i < R; ++i) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) {
-      sum[i][v] = kAny ? to.scaled_any(sum[i][v], head.scales[v], head.numbers[v])
-                       : to.scaled(sum[i][v], head.scales[v], head.numbers[v]);
+      scaled[i][v] = kAny ? to.scaled_any(sum[first + i][v], head.scales[v], head.numbers[v])
+                          : to.scaled(sum[first + i][v], head.scales[v], head.numbers[v]);
     }
   }
-  store_rows(to, sum, (uint8_t*)tile.c + row * tile.c_stride, tile.c_stride, tile.columns);
+  store_rows(to, scaled, (uint8_t*)tile.c + (row + first) * tile.c_stride, tile.c_stride, tile.columns);
+}
+
+// All rows, two at a time: then their registers are free for the next ones.
+template <bool kAny = false, size_t R, size_t V>
+ENR_INLINE void finish_static(const QTile& tile, size_t row, const I32 (&sum)[R][V], const PanelHead<V>& head,
+                              const Requantization& to) {
+#pragma GCC unroll 8
+  for (size_t i = 0; i + 2 <= R; i += 2) finish_rows<kAny, 2>(tile, row, i, sum, head, to);
+  if constexpr (R % 2 != 0) finish_rows<kAny, 1>(tile, row, R - 1, sum, head, to);
 }
 
 template <bool kWide, size_t R, size_t V>

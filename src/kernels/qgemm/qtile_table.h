@@ -115,8 +115,17 @@ ENR_INLINE void copy_bytes(const uint8_t* from, size_t count, uint8_t flip, uint
     }
   }
 #if defined(__AVX512BW__)
-  const I8 v = (I8)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, (unsigned)count), from) ^ (int8_t)flip;
-  memcpy(to, &v, sizeof v);
+  // No wider than needed: wide stores often cross a line of the cache.
+  if (count <= 16) {
+    const __m128i v = _mm_maskz_loadu_epi8((__mmask16)_bzhi_u32(~0u, (unsigned)count), from);
+    _mm_storeu_si128((__m128i*)to, _mm_xor_si128(v, _mm_set1_epi8((char)flip)));
+  } else if (count <= 32) {
+    const __m256i v = _mm256_maskz_loadu_epi8(_bzhi_u32(~0u, (unsigned)count), from);
+    _mm256_storeu_si256((__m256i*)to, _mm256_xor_si256(v, _mm256_set1_epi8((char)flip)));
+  } else {
+    const I8 v = (I8)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, (unsigned)count), from) ^ (int8_t)flip;
+    memcpy(to, &v, sizeof v);
+  }
 #else
   const uint64_t flips = 0x0101010101010101ull * flip;
   while (count > 16) {
