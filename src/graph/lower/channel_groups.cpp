@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/ranges.h"
 #include "base/thread_pool.h"
 #include "graph/lower/epilogue.h"
 #include "graph/lower/geometry.h"
@@ -24,15 +25,6 @@ constexpr size_t kGroups = 2;
 constexpr size_t kChunkBytes = 192 * 1024;
 // Multiply-adds that are worth waking another thread.
 constexpr double kParallelWork = 1 << 20;
-
-struct Range {
-  size_t begin, end;
-};
-
-Range part_of(Range whole, size_t parts, size_t i) noexcept {
-  const size_t count = whole.end - whole.begin;
-  return {whole.begin + count * i / parts, whole.begin + count * (i + 1) / parts};
-}
 
 // Channels of panels of the product and blocks of the depthwise convolution, both powers of two.
 size_t channel_step() noexcept { return std::max(kernels::gemm_column_step(), kernels::depthwise_channel_step()); }
@@ -56,7 +48,7 @@ struct ChannelGroupsStep : Step {
         for (size_t chunk = 0; chunk < chunks; ++chunk) filter_chunk(frame, group, chunk);
         if (projects) project_group(frame, group, {0, output_pixels});
       };
-      const auto join_part = [&](size_t i) { join_groups(frame, part_of({0, output_pixels}, threads, i)); };
+      const auto join_part = [&](size_t i) { join_groups(frame, part_of(output_pixels, threads, i)); };
       each(kGroups, run_group);
       if (projects) each(threads, join_part);
       return;
@@ -67,7 +59,7 @@ struct ChannelGroupsStep : Step {
     const size_t tile = kernels::gemm_row_step(), tiles = (output_pixels + tile - 1) / tile;
     const size_t parts = std::min(threads, tiles);
     parallel_for(parts, [&](size_t i) {
-      const Range rows = part_of({0, tiles}, parts, i);
+      const Range rows = part_of(tiles, parts, i);
       const Range pixels = {rows.begin * tile, std::min(rows.end * tile, output_pixels)};
       for (size_t group = 0; group < kGroups; ++group) project_group(frame, group, pixels);
       join_groups(frame, pixels);
@@ -83,13 +75,13 @@ struct ChannelGroupsStep : Step {
 
   Range channels_of(size_t group, size_t chunk, size_t chunk_count) const noexcept {
     const size_t step = channel_step(), units = (depthwise.channels + step - 1) / step;
-    const Range part = part_of(part_of({0, units}, kGroups, group), chunk_count, chunk);
+    const Range part = part_of(part_of(units, kGroups, group), chunk_count, chunk);
     return {part.begin * step, std::min(part.end * step, depthwise.channels)};
   }
 
   void filter_chunk(const Frame& frame, size_t group, size_t chunk) const noexcept {
     const Range channels = channels_of(group, chunk, chunks);
-    const size_t count = channels.end - channels.begin;
+    const size_t count = channels.size();
     // Chunks that follow one another on a thread use the same memory.
     const size_t place = threads <= kGroups ? channels_of(group, 0, 1).begin : channels.begin;
     float* between = frame.out<float>(expanded) + input_pixels * place;
@@ -101,7 +93,7 @@ struct ChannelGroupsStep : Step {
     float* to = frame.out<float>(out) + channels.begin;
     if (projects) {
       const Range all = channels_of(group, 0, 1);
-      part.output_pixel_stride = all.end - all.begin;
+      part.output_pixel_stride = all.size();
       to = frame.out<float>(filtered) + output_pixels * all.begin + (channels.begin - all.begin);
     }
     kernels::depthwise_channels(part, depthwise_packed->data(), between, to, channels.begin, channels.end,
@@ -112,7 +104,7 @@ struct ChannelGroupsStep : Step {
   void project_group(const Frame& frame, size_t group, Range pixels) const noexcept {
     const Range channels = channels_of(group, 0, 1);
     const kernels::GemmPart part{0, project.n, channels.begin, channels.end};
-    const size_t count = channels.end - channels.begin;
+    const size_t count = channels.size();
     const float* from = frame.in<float>(filtered) + output_pixels * channels.begin + pixels.begin * count;
     const bool is_first = group == 0;
     const size_t stride = is_first ? output_stride : project.n;
@@ -122,14 +114,14 @@ struct ChannelGroupsStep : Step {
       epilogue = project.epilogue.bind(frame);
       if (epilogue.residual != nullptr) epilogue.residual += pixels.begin * epilogue.residual_stride;
     }
-    kernels::gemm_part(pixels.end - pixels.begin, project.n, project.k, part, from, count, project.packed->data(), to,
-                       stride, epilogue);
+    kernels::gemm_part(pixels.size(), project.n, project.k, part, from, count, project.packed->data(), to, stride,
+                       epilogue);
   }
 
   void join_groups(const Frame& frame, Range pixels) const noexcept {
     const bool is_dense = output_stride == project.n;
-    const size_t rows = is_dense ? 1 : pixels.end - pixels.begin;
-    const size_t count = project.n * (is_dense ? pixels.end - pixels.begin : 1);
+    const size_t rows = is_dense ? 1 : pixels.size();
+    const size_t count = project.n * (is_dense ? pixels.size() : 1);
     float* to = frame.out<float>(out) + pixels.begin * output_stride;
     const float* more = frame.in<float>(sums) + pixels.begin * project.n;
     constexpr uint8_t kSteps[2] = {1, 1};

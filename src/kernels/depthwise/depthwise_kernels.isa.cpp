@@ -1,6 +1,7 @@
 #include "kernels/depthwise/depthwise_kernels.h"
 
 #include "kernels/isa.h"
+#include "kernels/simd/hide.h"
 #include "kernels/simd/partial.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -47,23 +48,6 @@ ENR_INLINE void finish(const Finish& last, F32 sum, float* output, const float* 
   } else {
     store(output, sum);
   }
-}
-
-// Keeps the compiler from precomputing everything that can be derived from the value outside of a loop: that takes more
-// registers than there are.
-template <class T>
-ENR_INLINE void hide(T& value) {
-  __asm__("" : "+r"(value));
-}
-// The same for a register of floats: loaded once, not again for each use.
-ENR_INLINE void hide(F32& value) {
-#if defined(__x86_64__)
-  __asm__("" : "+v"(value));
-#elif defined(__aarch64__)
-  __asm__("" : "+w"(value));
-#else
-  (void)value;
-#endif
 }
 
 // kPixels neighbouring outputs of all whole blocks: a loaded input column serves every output it belongs to, a row of

@@ -1,6 +1,7 @@
 #include "kernels/depthwise/plane_strip.h"
 
 #include "kernels/isa.h"
+#include "kernels/simd/hide.h"
 #include "kernels/simd/strided.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -35,17 +36,6 @@ ENR_INLINE void put(float* output, F32 sum, F32 min, F32 max, size_t count) {
   } else {
     store_first(output, sum, count);
   }
-}
-
-// Keeps a loaded register from being loaded again for every use.
-ENR_INLINE void hide(F32& value) {
-#if defined(__x86_64__)
-  __asm__("" : "+v"(value));
-#elif defined(__aarch64__)
-  __asm__("" : "+w"(value));
-#else
-  (void)value;
-#endif
 }
 
 // kRows output rows of a 3x3 kernel without vertical dilation: weights stay in registers, an input register serves

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "base/ranges.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/panels.h"
 
@@ -72,17 +73,6 @@ struct TaskGrid {
   size_t rows, columns;
 };
 TaskGrid plan_tasks(size_t m, const Panels& panels) noexcept;
-
-// The i-th of `parts` nearly equal ranges of [0, count). The larger ones are spread out, so that runs of ranges are
-// nearly equal too.
-struct Range {
-  size_t begin, end;
-
-  size_t size() const noexcept { return end - begin; }
-};
-inline Range part_of(size_t count, size_t parts, size_t i) noexcept {
-  return {count * i / parts, count * (i + 1) / parts};
-}
 
 // `rows` in `tiles` nearly equal tiles, the larger ones first: body(first tile, how many follow it, rows of each).
 template <class Body>

@@ -1,5 +1,6 @@
 #include "kernels/gemm/tile.h"
 #include "kernels/isa.h"
+#include "kernels/simd/hide.h"
 #include "kernels/simd/partial.h"
 #include "kernels/simd/vec.h"
 
@@ -29,13 +30,6 @@ inline constexpr size_t kBases = R <= 3    ? 1
                                  : R <= 6  ? 2
                                  : R <= 10 ? 3
                                            : 4;
-
-// Hides where a value comes from, or the compiler would derive others from it outside of the loop: too many for the
-// registers.
-template <class T>
-ENR_INLINE void hide(T& value) {
-  __asm__("" : "+r"(value));
-}
 
 // sum += a * b. In place: the compiler would move sums between registers, and some of them to memory.
 ENR_INLINE void add_product(F32& sum, F32 a, F32 b) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/ranges.h"
 #include "base/thread_pool.h"
 #include "kernels/conv/lanes.h"
 #include "kernels/isa.h"
@@ -64,11 +65,6 @@ void transform_weights(const int32_t (&g)[3][3], int32_t (&u)[4][4]) noexcept {
     u[y][3] = 2 * h[2];
   }
 }
-
-struct Range {
-  size_t begin, end;
-};
-Range part_of(size_t count, size_t parts, size_t i) noexcept { return {count * i / parts, count * (i + 1) / parts}; }
 
 class Run {
  public:

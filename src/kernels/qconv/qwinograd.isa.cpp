@@ -51,7 +51,7 @@ void multiply_rows(const int16_t* a, size_t a_stride, const int16_t* weights, si
   const char* w = (const char*)weights;
   for (; pairs != 0; --pairs, w += 2 * kVectorBytes) {
     const I32 w0 = (I32)load_bytes(w), w1 = (I32)load_bytes(w + kVectorBytes);
-    keep_apart(rows.stride);
+    hide(rows.stride);
 #pragma GCC unroll 16
     for (size_t i = 0; i < R; ++i) {
       const I32 x = broadcast_word(rows.row(i));

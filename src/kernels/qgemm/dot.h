@@ -3,6 +3,7 @@
 // Exact dot products of neighbouring 8-bit numbers, added to int32 lanes: the one thing that differs between
 // instruction sets. ENR_DOT4: four bytes to a lane at once; otherwise two, of activations widened to 16 bits.
 
+#include "kernels/simd/hide.h"
 #include "kernels/simd/integer.h"
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
@@ -42,11 +43,7 @@ ENR_INLINE I32 broadcast_word(const void* p) {
 // are.
 template <class V>
 ENR_INLINE V in_order(V sum) {
-#if defined(__x86_64__)
-  __asm__("" : "+v"(sum));
-#elif defined(__aarch64__)
-  __asm__("" : "+w"(sum));
-#endif
+  hide_vector(sum);
   return sum;
 }
 

@@ -56,14 +56,14 @@ constexpr size_t kInt4Burst = SIZE_MAX;
 template <class Sum, size_t R, size_t V>
 ENR_INLINE void dot_int4_pair(Sum (&low_sum)[R][V], Sum (&high_sum)[R][V], Rows<R>& a, const char* b) {
   const Int4Steps<V> w(b);
-  keep_apart(a.stride);
+  hide(a.stride);
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const I32 x = broadcast_word(a.row(i));
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) low_sum[i][v] = add_products(low_sum[i][v], x, w.low[v]);
   }
-  keep_apart(a.stride);
+  hide(a.stride);
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const I32 x = broadcast_word(a.row(i) + 4);

@@ -40,12 +40,6 @@ constexpr size_t kMaxRows = 4, kMaxInt4Rows = 4, kMaxBlockRows = 4;
 constexpr size_t kBaseRow[4] = {0, 3, 5, 10};
 constexpr size_t kRowBase[14] = {0, 0, 0, 1, 0, 2, 2, 1, 0, 2, 3, 1, 3, 2};
 
-// The compiler must not derive one pointer for each row: there are not enough registers.
-template <class T>
-ENR_INLINE void keep_apart(T& value) {
-  __asm__("" : "+r"(value));
-}
-
 template <size_t R>
 struct Rows {
   static constexpr size_t kBases = R > 10 ? 4 : R > 5 ? 3 : R > 3 ? 2 : 1;
@@ -168,14 +162,14 @@ ENR_INLINE void dot_int8(I32 (&sum)[R][V], const QTile& tile, size_t row, const 
     }
 #pragma GCC unroll 4
     for (size_t step = 0; step < kUnroll; ++step) {
-      keep_apart(a.stride);
+      hide(a.stride);
       dot_int8_step<kWide>(more[step % kSets<R>], a, b, step);
     }
     a.advance(kUnroll * 4);
     b += kUnroll * kStepBytes;
   }
   for (; steps != 0; --steps) {
-    keep_apart(a.stride);
+    hide(a.stride);
     dot_int8_step<kWide>(more[0], a, b, 0);
     a.advance(4);
     b += kStepBytes;
