@@ -101,7 +101,8 @@ class Method(_core.Method):
     @property
     def memory(self) -> dict[str, int]:
         """Bytes by use: ``planned`` (arenas), ``constant`` (in the file), ``packed`` (constants in kernel layouts,
-        shared by the program's methods) and ``workspace`` (delegates' intermediate values)."""
+        shared by the program's methods) and ``workspace`` (intermediate values; what operators that are not delegated
+        need is known after the first call)."""
         return self.memory_report()
 
     def profile(self, inputs: Sequence[Any]) -> tuple[list[Any], list[dict[str, Any]]]:

@@ -26,7 +26,7 @@ class DelegateInstance {
   // sizes before it writes; gives outputs their sizes through context.resize. Throws kExecution. `trace` may be null.
   virtual void run(std::span<Tensor* const> arguments, OpContext& context, TraceSink* trace) = 0;
 
-  // Bytes held for intermediate values between runs, besides the context's scratch.
+  // Bytes of the context's scratch that runs need: those of the declared shapes, and of others that were run lately.
   virtual size_t workspace_bytes() const noexcept = 0;
 };
 

@@ -144,7 +144,9 @@ MemoryReport Method::memory() {
   for (const auto& [key, bytes] : program_->decoded().named_data) report.constant_bytes += bytes.size();
   report.packed_bytes = program_->weights().size_bytes();
   report.workspace_bytes = context_.scratch_bytes();
-  for (const auto& delegate : delegates_) report.workspace_bytes += delegate->workspace_bytes();
+  for (const auto& delegate : delegates_) {
+    report.workspace_bytes = std::max(report.workspace_bytes, delegate->workspace_bytes());
+  }
   return report;
 }
 

@@ -69,6 +69,13 @@ std::shared_ptr<const Plan> CompiledGraph::plan_for(std::span<const Shape> input
   return plans_.front();
 }
 
+size_t CompiledGraph::workspace_bytes() const noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  size_t bytes = 0;
+  for (const auto& plan : plans_) bytes = std::max(bytes, plan->workspace_bytes());
+  return bytes;
+}
+
 const Plan& GraphRunner::prepare(std::span<const Shape> inputs) {
   if (plan_ == nullptr || !std::ranges::equal(plan_->inputs(), inputs)) {
     plan_ = compiled_->plan_for(inputs);

@@ -33,6 +33,9 @@ class CompiledGraph {
   // where the shapes do not fit.
   std::shared_ptr<const Plan> plan_for(std::span<const Shape> inputs) const;
 
+  // The most that any plan made so far needs; the declared shapes have one from the start. Thread-safe.
+  size_t workspace_bytes() const noexcept;
+
  private:
   void let_go_of_packed_constants();
 

@@ -197,6 +197,14 @@ def test_runtime_info():
     assert en.xnnpack_workspace_size_bytes() >= 0
 
 
+def test_workspace_of_delegates_is_known_before_a_call():
+    method = en.Runtime.get().load_program(FIXTURES / "cnn_x.pte").load_method("forward")
+    before = method.memory["workspace"]
+    assert before > 0
+    method([np.zeros(i["shape"], np.float32) for i in method.metadata["inputs"]])
+    assert method.memory["workspace"] >= before
+
+
 def test_names_of_the_official_module():
     runtime = en.Runtime.get()
     assert runtime is en.Runtime.get()

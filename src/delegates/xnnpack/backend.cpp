@@ -110,7 +110,7 @@ class Instance : public DelegateInstance {
     }
   }
 
-  size_t workspace_bytes() const noexcept override { return 0; }
+  size_t workspace_bytes() const noexcept override { return compiled_->workspace_bytes(); }
 
  private:
   void check() {
