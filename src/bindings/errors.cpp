@@ -28,7 +28,10 @@ const char* class_name(ErrorKind kind) {
 // File contents may be quoted in a message: what is not UTF-8 is replaced.
 void raise(const Error& error) {
   PyObject* module = PyImport_ImportModule("executorch_numpy_runtime.errors");
-  if (module == nullptr) return;
+  if (module == nullptr) {  // the interpreter shuts down and imports no more
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+    return;
+  }
   PyObject* type = PyObject_GetAttrString(module, class_name(error.kind()));
   Py_DECREF(module);
   if (type == nullptr) return;

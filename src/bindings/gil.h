@@ -28,6 +28,14 @@ auto take_gil(Take take) {
 #endif
 }
 
+inline bool is_interpreter_ending() noexcept {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 class ReleasedGil {
  public:
   ReleasedGil() noexcept : state_(PyEval_SaveThread()) {}

@@ -28,6 +28,8 @@ uint32_t thread_number() noexcept {
   return number;
 }
 
+std::atomic<bool (*)()> is_ending = nullptr;
+
 constexpr uint64_t process_of(uint64_t holder) noexcept { return holder >> 32; }
 
 uint64_t this_thread() { return uint64_t{process_number().load(std::memory_order_relaxed)} << 32 | thread_number(); }
@@ -47,9 +49,18 @@ bool CallLock::take(uint64_t self, uint64_t& holder) {
   return true;
 }
 
+void CallLock::set_is_ending(bool (*given)()) noexcept { is_ending = given; }
+
 void CallLock::lock() {
   const uint64_t self = this_thread();
-  for (uint64_t holder; !take(self, holder);) holder_.wait(holder, std::memory_order_relaxed);
+  for (uint64_t holder; !take(self, holder);) {
+    const auto asks = is_ending.load(std::memory_order_relaxed);
+    if (asks != nullptr && asks()) {
+      fail_execution(
+          "the interpreter is shutting down during a call of this method on another thread, which never ends");
+    }
+    holder_.wait(holder, std::memory_order_relaxed);
+  }
 }
 
 bool CallLock::try_lock() {

@@ -153,6 +153,33 @@ def test_calls_that_run_on_while_the_interpreter_ends(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_finalizer_calls_a_method_that_is_running_while_the_interpreter_ends(tmp_path):
+    """The threads that run it never end: the finalizer gets an error rather than wait for them."""
+    done = run_script(tmp_path, """
+        import builtins
+
+        method = program.load_method("forward")
+
+        class Last:
+            def __del__(self):
+                try:
+                    method([x])
+                except Exception as error:
+                    print(error)
+
+        def call():
+            while True:
+                method([x])
+
+        builtins.last = Last()
+        for _ in range(4):
+            threading.Thread(target=call, daemon=True).start()
+        time.sleep(0.2)
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "shutting down" in done.stdout
+
+
 def test_a_system_that_gives_no_threads(tmp_path):
     done = run_script(tmp_path, """
         method = program.load_method("forward")
