@@ -68,9 +68,9 @@ double sum_row(const T* x, size_t n, const double* c, double acc) noexcept {
   return acc + sum_of(x, n, [&](Vec<T> v) __attribute__((always_inline)) { return f(v, centre); });
 }
 
-// Adds `rows` rows, at most 8, of `width` columns.
+// Adds `rows` rows, at most 8, of `width` columns; `has_next`: another 8 follow.
 template <class T, class A, class F>
-ENR_INLINE void add_rows(const T* x, ptrdiff_t stride, size_t rows, size_t width, const T* c, A* acc) {
+ENR_INLINE void add_rows(const T* x, ptrdiff_t stride, size_t rows, bool has_next, size_t width, const T* c, A* acc) {
   const F f;
   constexpr size_t lanes = kLanes<T>;
   size_t w = 0;
@@ -79,7 +79,7 @@ ENR_INLINE void add_rows(const T* x, ptrdiff_t stride, size_t rows, size_t width
     Vec<T> sum = f(load(x + w), centre);
     if (rows == 8) {
       const T* p = x + w;
-      if (w * sizeof(T) % 64 == 0) {  // the rows after these, as in extreme_vectors
+      if (has_next && w * sizeof(T) % 64 == 0) {  // the rows after these, as in extreme_vectors
         for (ptrdiff_t next = 8; next < 16; ++next) __builtin_prefetch(p + next * stride);
       }
       const Vec<T> s01 = sum + f(load(p + stride), centre);
@@ -111,9 +111,11 @@ void sum_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, co
   const T* centre = c != nullptr ? centres : nullptr;
   size_t r = 0;
   for (; r + 8 <= rows; r += 8) {
-    add_rows<T, A, F>(x + static_cast<ptrdiff_t>(r) * row_stride, row_stride, 8, width, centre, acc);
+    const bool has_next = r + 16 <= rows;
+    add_rows<T, A, F>(x + static_cast<ptrdiff_t>(r) * row_stride, row_stride, 8, has_next, width, centre, acc);
   }
-  if (r < rows) add_rows<T, A, F>(x + static_cast<ptrdiff_t>(r) * row_stride, row_stride, rows - r, width, centre, acc);
+  if (r == rows) return;
+  add_rows<T, A, F>(x + static_cast<ptrdiff_t>(r) * row_stride, row_stride, rows - r, false, width, centre, acc);
 }
 
 template <class A>
@@ -282,9 +284,10 @@ T extreme_row(const T* x, size_t n, const T*, T acc) noexcept {
   return winning_lane<T, F>(a, acc);
 }
 
-// kCount vectors of columns. Rows far apart give the processor no hint of what comes: the next ones are asked for.
+// kCount vectors of columns. Rows far apart give the processor no hint of what comes: where `has_next`, as many rows
+// behind these are asked for. (Where there are none, asking would cost a walk through page tables each.)
 template <class T, class F, size_t kCount>
-ENR_INLINE void extreme_vectors(const T* x, ptrdiff_t row_stride, size_t rows, T* acc) {
+ENR_INLINE void extreme_vectors(const T* x, ptrdiff_t row_stride, size_t rows, bool has_next, T* acc) {
   constexpr size_t lanes = kLanes<T>, line = 64 / sizeof(T);
   Vec<T> best[kCount];
 #pragma GCC unroll 4
@@ -292,7 +295,7 @@ ENR_INLINE void extreme_vectors(const T* x, ptrdiff_t row_stride, size_t rows, T
   for (size_t r = 0; r < rows; ++r) {
     const T* p = x + static_cast<ptrdiff_t>(r) * row_stride;
 #pragma GCC unroll 4
-    for (size_t k = 0; k < kCount * lanes; k += line) {
+    for (size_t k = 0; has_next && k < kCount * lanes; k += line) {
       __builtin_prefetch(p + static_cast<ptrdiff_t>(rows) * row_stride + static_cast<ptrdiff_t>(k));
     }
 #pragma GCC unroll 4
@@ -310,6 +313,7 @@ void extreme_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width
   for (size_t r = 0; r < rows; r += batch) {
     const T* p = x + static_cast<ptrdiff_t>(r) * row_stride;
     const size_t count = rows - r < batch ? rows - r : batch;
+    const bool has_next = r + batch < rows;
     if (width < lanes) {
       for (size_t k = 0; k < count; ++k) {
         const T* row = p + static_cast<ptrdiff_t>(k) * row_stride;
@@ -318,11 +322,13 @@ void extreme_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width
       continue;
     }
     size_t w = 0;
-    for (; w + 4 * lanes <= width; w += 4 * lanes) extreme_vectors<T, F, 4>(p + w, row_stride, count, acc + w);
+    for (; w + 4 * lanes <= width; w += 4 * lanes) {
+      extreme_vectors<T, F, 4>(p + w, row_stride, count, has_next, acc + w);
+    }
     // The last vector overlaps, which an extreme does not mind.
     for (; w < width; w += lanes) {
       const size_t from = w + lanes <= width ? w : width - lanes;
-      extreme_vectors<T, F, 1>(p + from, row_stride, count, acc + from);
+      extreme_vectors<T, F, 1>(p + from, row_stride, count, has_next, acc + from);
     }
   }
 }
