@@ -80,6 +80,26 @@ void fold(Scan op, int64_t step, A* row, size_t width, Running<A>& running) noex
   }
 }
 
+// Folds steps [step, step + n) of one line, which lie in `tile`.
+template <class A>
+void fold_line(Scan op, int64_t step, A* tile, size_t n, Running<A>& running, int64_t* places) noexcept {
+  if (op != Scan::kCumSum && op != Scan::kCumProd) {
+    for (size_t k = 0; k < n; ++k) {
+      fold(op, step + static_cast<int64_t>(k), tile + k, 1, running);
+      places[k] = running.index[0];
+    }
+    return;
+  }
+  const bool adds = op == Scan::kCumSum;
+  A value = step == 0 ? static_cast<A>(adds ? 0 : 1) : running.value[0];
+  if (adds) {
+    for (size_t k = 0; k < n; ++k) tile[k] = value = wrapping_add(value, tile[k]);
+  } else {
+    for (size_t k = 0; k < n; ++k) tile[k] = value = wrapping_mul(value, tile[k]);
+  }
+  running.value[0] = value;
+}
+
 struct Shape {
   DimList outer;
   DimList inner;
@@ -161,13 +181,13 @@ void run_lines(Scan op, const Shape& shape, const ConstStrided& in, DType out_dt
       for (size_t step = 0; step < steps; step += kColumns) {
         const size_t count = std::min(kColumns, steps - step);
         const int64_t offset = base + static_cast<int64_t>(step) * shape.step_stride;
-        gather(static_cast<const std::byte*>(in.data) + offset * static_cast<int64_t>(in_size), shape.step_stride,
-               in_size, raw, count);
-        read(raw, tile, count);
-        for (size_t k = 0; k < count; ++k) {
-          fold(op, static_cast<int64_t>(step + k), tile + k, 1, running);
-          places[k] = running.index[0];
+        const std::byte* from = static_cast<const std::byte*>(in.data) + offset * static_cast<int64_t>(in_size);
+        if (shape.step_stride != 1) {
+          gather(from, shape.step_stride, in_size, raw, count);
+          from = raw;
         }
+        read(from, tile, count);
+        fold_line(op, static_cast<int64_t>(step), tile, count, running, places);
         write(tile, static_cast<std::byte*>(out) + (line * steps + step) * out_size, count);
         if (indices != nullptr) std::memcpy(indices + line * steps + step, places, count * sizeof(int64_t));
       }
