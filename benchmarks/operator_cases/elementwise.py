@@ -28,7 +28,7 @@ def arithmetic() -> list[Case]:
     row, column, zero_dim = floats(2048), floats(512, 1), floats()
     image, channel, plane = floats(8, 64, 56, 56), floats(64, 1, 1), floats(8, 1, 56, 56)
     wide, wide2, h = x.astype(F64), y.astype(F64), x.astype(F16)
-    i, j, i32, i8, u8 = (integers(t) for t in (np.int64, np.int64, np.int32, np.int8, np.uint8))
+    i, j, i32, i16, i8, u8 = (integers(t) for t in (np.int64, np.int64, np.int32, np.int16, np.int8, np.uint8))
     rows: list[tuple[Any, ...]] = [
         ("add, 3 elements", "aten::add.out", (small, small2, 1), lambda: small + small2),
         ("add", "aten::add.out", (x, y, 1), lambda: x + y),
@@ -46,6 +46,7 @@ def arithmetic() -> list[Case]:
         ("add float64", "aten::add.out", (wide, wide2, 1), lambda: wide + wide2),
         ("add int64", "aten::add.out", (i, j, 1), lambda: i + j),
         ("add int32", "aten::add.out", (i32, i32, 1), lambda: i32 + i32),
+        ("add int16", "aten::add.out", (i16, i16, 1), lambda: i16 + i16),
         ("add int8", "aten::add.out", (i8, i8, 1), lambda: i8 + i8),
         ("add float16", "aten::add.out", (h, h, 1), lambda: h + h),
         ("add bfloat16", "aten::add.out", (b := bfloats(*SHAPE), b, 1), None, [(SHAPE, "bfloat16")]),

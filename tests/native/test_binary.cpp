@@ -165,6 +165,37 @@ void check_byte_products() {
   CHECK(run<T>(binary_loop(Binary::kMul, dtype_of<T>), x, y) == expected);
 }
 
+// Every operator of a narrow type against int64's, cut to its low bits.
+template <class T>
+void check_narrow(std::initializer_list<Binary> ops) {
+  std::mt19937_64 engine(11);
+  std::vector<T> x, y;
+  std::vector<int64_t> wide_x, wide_y;
+  const T limits[] = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), T(0), T(1), static_cast<T>(-1)};
+  for (size_t i = 0; i < 5000; ++i) {
+    x.push_back(i % 7 == 0 ? limits[i / 7 % 5] : static_cast<T>(engine()));
+    y.push_back(i % 5 == 0 ? limits[i / 5 % 5] : static_cast<T>(engine() >> (i % 48)));
+    wide_x.push_back(x.back());
+    wide_y.push_back(y.back());
+  }
+  for (const Binary op : ops) {
+    const auto narrow = run<T>(binary_loop(op, dtype_of<T>), x, y);
+    const auto wide = run<int64_t>(binary_loop(op, DType::kInt64), wide_x, wide_y);
+    bool equal = true;
+    for (size_t i = 0; i < x.size(); ++i) equal &= narrow[i] == static_cast<T>(wide[i]);
+    CHECK_MESSAGE(equal, std::string(binary_name(op)));
+  }
+}
+
+TEST_CASE("narrow integers are as int64 cut to their width") {
+  const auto ops = {Binary::kPow,      Binary::kSquaredDifference, Binary::kShiftLeft, Binary::kShiftRight,
+                    Binary::kDivFloor, Binary::kDivTrunc,          Binary::kFmod,      Binary::kRemainder};
+  check_narrow<int16_t>(ops);
+  check_narrow<int8_t>(ops);
+  check_narrow<uint8_t>(ops);
+  check_narrow<int32_t>(ops);
+}
+
 TEST_CASE("products of bytes wrap") {
   check_byte_products<int8_t>();
   check_byte_products<uint8_t>();
@@ -231,6 +262,7 @@ void check_integers(DType dtype) {
 TEST_CASE("integer arithmetic wraps, comparisons are exact") {
   check_integers<int64_t>(DType::kInt64);
   check_integers<int32_t>(DType::kInt32);
+  check_integers<int16_t>(DType::kInt16);
   check_integers<int8_t>(DType::kInt8);
   check_integers<uint8_t>(DType::kUInt8);
   check_integers<uint64_t>(DType::kUInt64);

@@ -30,6 +30,8 @@ int type_of(DType dtype) noexcept {
       return kBinI64;
     case DType::kInt32:
       return kBinI32;
+    case DType::kInt16:
+      return kBinI16;
     case DType::kInt8:
       return kBinI8;
     case DType::kUInt8:

@@ -60,12 +60,12 @@ enum class Comparison : uint8_t {
 #undef ENR_ENUMERATOR
 };
 
-// The loop that computes in `dtype`: float32, float64 and int64 have all that make sense; int32, int8, uint8, uint64
-// and bool have the ones that are common or differ from int64's (bool: And, Or, Xor, Maximum, Minimum, Mul, Add as
-// "or"). Integers wrap on overflow. A caller that gets no loop for its dtype computes in int64.
+// The loop that computes in `dtype`: float32, float64 and int64, int32, int16, int8, uint8 and uint64 have all that
+// make sense; bool has And, Or, Xor, Maximum, Minimum, Mul, and Add as "or". Integers wrap on overflow. A caller that
+// gets no loop for its dtype computes in int64.
 Loop binary_loop(Binary op, DType dtype) noexcept;
 
-// float32, float64, int64, int32, int8, uint8, uint64 and bool.
+// float32, float64, int64, int32, int16, int8, uint8, uint64 and bool.
 Loop comparison_loop(Comparison op, DType dtype) noexcept;
 
 const char* binary_name(Binary op) noexcept;

@@ -24,10 +24,11 @@ ENR_INLINE auto wrap(T x) {
 template <class T>
 inline constexpr bool kIsSigned = static_cast<T>(-1) < T{0};
 
-// Bytes are divided in float, which has vectors for it: a quotient is as far from the next whole number as 1 / y.
+// Up to 16 bits are divided in float, which has vectors for it: no quotient rounds up to the next whole number, as it
+// is farther from that than 1 / y.
 template <class T>
 ENR_INLINE T divide_truncating(T x, T y) {
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (sizeof(T) <= 2) {
     const int quotient = static_cast<int>(static_cast<float>(x) / static_cast<float>(y == 0 ? T{1} : y));
     return static_cast<T>(y == 0 ? 0 : quotient);
   }
@@ -39,7 +40,7 @@ ENR_INLINE T divide_truncating(T x, T y) {
 }
 template <class T>
 ENR_INLINE T remainder_truncating(T x, T y) {
-  if constexpr (sizeof(T) == 1) return static_cast<T>(y == 0 ? 0 : x - divide_truncating(x, y) * y);
+  if constexpr (sizeof(T) <= 2) return static_cast<T>(y == 0 ? 0 : x - divide_truncating(x, y) * y);
   if (y == 0) return 0;
   if constexpr (kIsSigned<T>) {
     if (y == -1) return 0;
@@ -263,16 +264,18 @@ void fill_bool(LoopFn* rows) {
 void fill_binary_integer(BinaryTable& table) {
   fill_all<int64_t>(table.binary[kBinI64]);
   fill_all<int32_t>(table.binary[kBinI32]);
+  fill_all<int16_t>(table.binary[kBinI16]);
+  fill_all<int8_t>(table.binary[kBinI8]);
+  fill_all<uint8_t>(table.binary[kBinU8]);
   fill_all<uint64_t>(table.binary[kBinU64]);
   fill_prepared_divisions<int64_t>(table.binary[kBinI64]);
   fill_prepared_divisions<int32_t>(table.binary[kBinI32]);
-  fill_divisions<uint64_t>(table.binary[kBinU64]);
-  fill_common<int8_t>(table.binary[kBinI8]);
-  fill_common<uint8_t>(table.binary[kBinU8]);
-  row(table.binary[kBinI8], Binary::kMul) = &multiply_bytes<int8_t>;
-  row(table.binary[kBinU8], Binary::kMul) = &multiply_bytes<uint8_t>;
+  fill_divisions<int16_t>(table.binary[kBinI16]);
   fill_divisions<int8_t>(table.binary[kBinI8]);
   fill_divisions<uint8_t>(table.binary[kBinU8]);
+  fill_divisions<uint64_t>(table.binary[kBinU64]);
+  row(table.binary[kBinI8], Binary::kMul) = &multiply_bytes<int8_t>;
+  row(table.binary[kBinU8], Binary::kMul) = &multiply_bytes<uint8_t>;
   fill_bool(table.binary[kBinBool]);
 }
 

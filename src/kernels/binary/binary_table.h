@@ -12,7 +12,7 @@ inline constexpr int kComparisons = 0 ENR_COMPARISONS(ENR_COUNT);
 #undef ENR_COUNT
 
 // The computing dtypes, in the order of the table.
-enum BinaryType : int { kBinF32, kBinF64, kBinI64, kBinI32, kBinI8, kBinU8, kBinU64, kBinBool, kBinaryTypes };
+enum BinaryType : int { kBinF32, kBinF64, kBinI64, kBinI32, kBinI16, kBinI8, kBinU8, kBinU64, kBinBool, kBinaryTypes };
 
 // Null where there is no loop.
 struct BinaryTable {

@@ -100,6 +100,7 @@ void fill_comparisons(BinaryTable& table) {
   fill<double>(table.comparison[kBinF64]);
   fill<int64_t>(table.comparison[kBinI64]);
   fill<int32_t>(table.comparison[kBinI32]);
+  fill<int16_t>(table.comparison[kBinI16]);
   fill<int8_t>(table.comparison[kBinI8]);
   fill<uint8_t>(table.comparison[kBinU8]);
   fill<uint64_t>(table.comparison[kBinU64]);
