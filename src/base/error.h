@@ -2,11 +2,11 @@
 
 // The one exception of the core. Its text says where, what, got and expected; its kind picks the Python class.
 
-#include <span>
-#include <sstream>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <type_traits>
 
 namespace enr {
 
@@ -28,18 +28,39 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
+void append_text(std::string& out, std::string_view text);
+void append_integer(std::string& out, int64_t value);
+void append_integer(std::string& out, uint64_t value);
+void append_real(std::string& out, double value);
+void append_address(std::string& out, const void* address);
+
+// As streams print it. Streams themselves are large, and messages and keys are made in many places.
 template <class T>
-void append(std::ostringstream& out, const T& part) {
-  if constexpr (requires { out << part; }) {
-    out << part;
+void append(std::string& out, const T& part) {
+  if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    append_text(out, part);
+  } else if constexpr (std::is_same_v<T, char>) {
+    out.push_back(part);
+  } else if constexpr (std::is_pointer_v<T>) {
+    append_address(out, part);
+  } else if constexpr (requires { +part; }) {
+    using Number = decltype(+part);
+    if constexpr (std::is_floating_point_v<Number>) {
+      append_real(out, static_cast<double>(part));
+    } else if constexpr (std::is_signed_v<Number>) {
+      append_integer(out, static_cast<int64_t>(part));
+    } else {
+      append_integer(out, static_cast<uint64_t>(part));
+    }
   } else {  // a range of numbers: [1, 2, 3]
-    out << '[';
-    const char* separator = "";
+    out.push_back('[');
+    std::string_view separator;
     for (const auto& item : part) {
-      out << separator << +item;
+      append_text(out, separator);
+      append(out, +item);
       separator = ", ";
     }
-    out << ']';
+    out.push_back(']');
   }
 }
 
@@ -48,9 +69,9 @@ void append(std::ostringstream& out, const T& part) {
 // Joins the parts into one string; ranges of numbers print as [1, 2, 3].
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream out;
+  std::string out;
   (detail::append(out, parts), ...);
-  return std::move(out).str();
+  return out;
 }
 
 template <class... Parts>
