@@ -285,11 +285,10 @@ bool Layouts::is_dense(const Graph& graph, ValueId id) const noexcept {
 
 Layouts choose_layouts(const Graph& graph) { return LayoutChoice(graph).choose(); }
 
-size_t place_blocks(std::vector<Block>& blocks) {
-  std::vector<uint32_t> order(blocks.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return blocks[a].size_bytes > blocks[b].size_bytes; });
+namespace {
+
+// Each block as low as it fits beside those in front of it in `order`. Returns how much is needed.
+size_t place_in_order(std::vector<Block>& blocks, const std::vector<uint32_t>& order) {
   std::vector<const Block*> placed;  // by offset
   size_t total = 0;
   for (const uint32_t index : order) {
@@ -306,6 +305,46 @@ size_t place_blocks(std::vector<Block>& blocks) {
     placed.insert(std::upper_bound(placed.begin(), placed.end(), &block,
                                    [](const Block* a, const Block* b) { return a->offset < b->offset; }),
                   &block);
+  }
+  return total;
+}
+
+// What lives at one time, at most: no placement needs less.
+size_t most_alive(const std::vector<Block>& blocks) {
+  size_t most = 0;
+  for (const Block& at : blocks) {
+    size_t alive = 0;
+    for (const Block& block : blocks) {
+      if (block.first <= at.first && at.first <= block.last) alive += align(block.size_bytes);
+    }
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+}  // namespace
+
+size_t place_blocks(std::vector<Block>& blocks) {
+  std::vector<uint32_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return blocks[a].size_bytes > blocks[b].size_bytes; });
+  size_t total = place_in_order(blocks, order);
+  // The largest first leaves gaps. What came to lie highest is placed before the rest, as long as that helps.
+  constexpr size_t kMaxComparisons = 4'000'000;
+  const size_t tries = std::min<size_t>(64, kMaxComparisons / (blocks.size() * blocks.size() + 1));
+  if (tries == 0) return total;
+  const size_t least = most_alive(blocks);
+  std::vector<Block> trial = blocks;
+  for (size_t i = 0; i < tries && total > least; ++i) {
+    const auto highest = std::max_element(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return trial[a].offset + trial[a].size_bytes < trial[b].offset + trial[b].size_bytes;
+    });
+    std::rotate(order.begin(), highest, highest + 1);
+    const size_t needed = place_in_order(trial, order);
+    if (needed >= total) continue;
+    total = needed;
+    blocks = trial;
   }
   return total;
 }
