@@ -175,6 +175,8 @@ struct Post {
   bool is_empty() const noexcept { return residual == kNoValue && !clamps() && !activation; }
 };
 
+inline constexpr size_t kMaxConvParts = 8;
+
 struct Node {
   Op op = Op::kCopy;
   std::vector<ValueId> inputs;  // kNoValue for an absent bias
@@ -184,6 +186,14 @@ struct Node {
   uint32_t origin = 0;  // index in the source, for messages
   // Computes what this node would read, a few rows at a time; inputs[0] is then the producer's own input.
   std::shared_ptr<const Node> producer;
+  // Where a convolution reads several images instead of their concatenation, or resizes what it reads: the parts of its
+  // input's channels, from inputs[0] and those behind the bias.
+  struct Part {
+    int64_t channels = 0;
+    std::shared_ptr<const Node> resize;  // null: the image is read as it is
+  };
+  std::vector<Part> parts;
+  ValueId part_input(size_t part) const { return inputs[part == 0 ? 0 : 2 + part]; }
 
   template <class T>
   const T& as() const {

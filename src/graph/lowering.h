@@ -81,6 +81,9 @@ class PostLoop {
 
 void lower(Lowering& lowering, const Node& node);
 
+// The format of a convolution's weights: the same for all plans.
+kernels::ConvWeights conv_format(const Graph& graph, const Node& node, PlanContext& context);
+
 void lower_conv(Lowering& lowering, const Node& node);
 void lower_depthwise(Lowering& lowering, const Node& node);
 void lower_bands(Lowering& lowering, const Node& node);  // nodes with a producer

@@ -6,6 +6,8 @@
 
 namespace enr::graph {
 
+struct PlanContext;
+
 // Once per graph; everything here holds for all shapes the graph may get.
 void optimize(Graph& graph);
 
@@ -59,6 +61,10 @@ void read_planes(Graph& graph);
 void quantize_in_transposes(Graph& graph);
 // Additions of equal shapes move into the convolution or fully connected node that computes an operand.
 void fuse_residuals(Graph& graph);
+
+// Convolutions that transform their windows first, as Winograd's do, read the parts of a concatenation, and large
+// images that would be resized for them, from where these lie.
+void read_parts(Graph& graph, PlanContext& context);
 
 // A depthwise convolution, the pointwise one in front of it and the one behind become one node, which keeps large
 // images in between in cache by working on bands of rows, and small ones with one thread by working on groups of

@@ -55,6 +55,7 @@ Plan::Plan(const Graph& source, std::span<const Shape> inputs, PlanContext& cont
   read_planes(graph);
   fuse_residuals(graph);
   fuse_depthwise(graph);
+  read_parts(graph, context);
 
   const Layouts layouts = choose_layouts(graph);
   Lowering lowering(graph, layouts, context);

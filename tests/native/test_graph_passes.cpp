@@ -311,6 +311,60 @@ TEST_CASE("graph passes: small depthwise convolutions run in groups of channels 
   CHECK(check_graph(images.finish()).size() == 2);
 }
 
+TEST_CASE("graph passes: convolutions read the parts of a concatenation") {
+  const auto parts = [](const Names& names) {
+    return count(names, "conv winograd 4 of parts") + count(names, "conv winograd 2 of parts");
+  };
+  for (const int64_t batch : {1, 2}) {
+    for (const Shape& size : {Shape{20, 20}, Shape{13, 31}, Shape{14, 17}}) {
+      Builder b;
+      std::vector<ValueId> images;
+      for (const int64_t channels : {8, 21, 3}) images.push_back(b.input({batch, size[0], size[1], channels}));
+      const ValueId conv = b.conv(b.concat(images, 3), 24, window(3));
+      b.output(b.unary(Unary::kRelu, b.binary(Binary::kAdd, conv, b.input({batch, size[0], size[1], 24}))));
+      const Names names = check_graph(b.finish());
+      CHECK(parts(names) == 1);
+      CHECK(count(names, "concatenate") == 0);
+    }
+  }
+  Builder few;  // a part in front of the last that leaves much of a vector empty
+  const ValueId narrow = few.concat({few.input({1, 20, 20, 3}), few.input({1, 20, 20, 16})}, 3);
+  few.output(few.conv(narrow, 24, window(3)));
+  CHECK(parts(check_graph(few.finish())) == 0);
+  Builder needed;  // by another node as well
+  const ValueId both = needed.concat({needed.input({1, 20, 20, 8}), needed.input({1, 20, 20, 16})}, 3);
+  needed.output(needed.conv(both, 24, window(3)));
+  needed.output(needed.unary(Unary::kTanh, both));
+  CHECK(parts(check_graph(needed.finish())) == 0);
+  Builder rows;  // along another axis
+  rows.output(rows.conv(rows.concat({rows.input({1, 8, 20, 16}), rows.input({1, 12, 20, 16})}, 1), 24, window(3)));
+  CHECK(parts(check_graph(rows.finish())) == 0);
+}
+
+TEST_CASE("graph passes: convolutions resize what they read") {
+  for (const Op op : {Op::kResizeBilinear, Op::kResizeNearest}) {
+    for (const bool corners : {false, true}) {
+      if (corners && op == Op::kResizeNearest) continue;
+      for (const bool joined : {false, true}) {
+        Builder b;
+        const ValueId large = b.node(op, {b.input({1, 41, 37, 32})}, ResizeAttributes{83, 74, corners});
+        const ValueId image = joined ? b.concat({b.input({1, 83, 74, 16}), large}, 3) : large;
+        b.output(b.conv(image, 20, window(3)));
+        CHECK(check_graph(b.finish()).size() == 1);
+      }
+      Builder small;  // stays in cache
+      const ValueId image = small.node(op, {small.input({1, 9, 7, 16})}, ResizeAttributes{18, 14, corners});
+      small.output(small.conv(image, 20, window(3)));
+      CHECK(check_graph(small.finish()).size() == 2);
+    }
+  }
+  Builder clamped;
+  const ValueId in =
+      clamped.node(Op::kResizeBilinear, {clamped.input({1, 41, 37, 32})}, ResizeAttributes{83, 74, false});
+  clamped.output(clamped.conv(clamped.unary(Unary::kRelu, in), 20, window(3)));
+  CHECK(check_graph(clamped.finish()).size() == 3);
+}
+
 TEST_CASE("graph layout: producers write into concatenations") {
   Builder b;
   const ValueId in = b.input({1, 6, 6, 4});

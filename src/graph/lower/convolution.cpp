@@ -1,4 +1,6 @@
+#include <array>
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "graph/lower/epilogue.h"
@@ -46,11 +48,43 @@ struct ConvStep : Step {
   }
 };
 
-template <class ConvolutionPlan>
-void add_convolution(Lowering& lowering, const Node& node, ConvolutionPlan plan, const std::string& name,
-                     const std::string& packing) {
+// Reads several images; see Node::parts.
+struct PartsStep : ConvStep<kernels::ConvPlan> {
+  using ConvStep::ConvStep;
+  std::vector<uint32_t> inputs;
+
+  void run(const Frame& frame) const noexcept override {
+    std::array<const float*, kMaxConvParts> images;
+    for (size_t i = 0; i < inputs.size(); ++i) images[i] = frame.in<float>(inputs[i]);
+    plan.run_parts(images.data(), packed->data(), frame.out<float>(out), epilogue.bind(frame),
+                   frame.out<void>(scratch));
+  }
+};
+
+std::vector<kernels::ConvPart> conv_parts(const Lowering& lowering, const Node& node) {
+  using Resize = kernels::ConvPart::Resize;
+  std::vector<kernels::ConvPart> parts;
+  for (size_t i = 0; i < node.parts.size(); ++i) {
+    const ValueId image = node.part_input(i);
+    kernels::ConvPart part;
+    part.channels = static_cast<size_t>(node.parts[i].channels);
+    part.pixel_stride = lowering.row_stride(image);
+    if (const Node* resize = node.parts[i].resize.get()) {
+      part.resize = resize->op == Op::kResizeNearest ? Resize::kNearest : Resize::kBilinear;
+      part.align_corners = resize->as<ResizeAttributes>().align_corners;
+      part.height = lowering.dim(image, 1);
+      part.width = lowering.dim(image, 2);
+    }
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+template <class S, class ConvolutionPlan>
+S& add_convolution(Lowering& lowering, const Node& node, ConvolutionPlan plan, const std::string& name,
+                   const std::string& packing) {
   const Filter filter = find_filter(lowering, node);
-  auto& step = lowering.add<ConvStep<ConvolutionPlan>>(node, name, std::move(plan));
+  auto& step = lowering.add<S>(node, name, std::move(plan));
   step.packed = lowering.pack(node.inputs[1], packing, step.plan.packed_bytes(),
                               [&](void* packed) { step.plan.pack(filter.weights, filter.bias, packed); });
   step.epilogue = Epilogue(lowering, node);
@@ -58,6 +92,7 @@ void add_convolution(Lowering& lowering, const Node& node, ConvolutionPlan plan,
   step.out = node.outputs[0];
   step.scratch = lowering.scratch(step.plan.workspace_bytes());
   step.operations = convolution_operations(lowering, node);
+  return step;
 }
 
 struct DepthwiseStep : Step {
@@ -100,18 +135,30 @@ const char* format_name(kernels::ConvWeights format) {
 
 }  // namespace
 
+kernels::ConvWeights conv_format(const Graph& graph, const Node& node, PlanContext& context) {
+  const kernels::ConvShape s = conv_shape(graph, node);
+  // The same filter may be used with other strides as well.
+  if (!kernels::fits_winograd(s)) return kernels::ConvWeights::kGemm;
+  const std::lock_guard<std::mutex> lock(context.mutex);
+  const std::byte* filter = graph.values[node.inputs[1]].data;
+  const auto known = context.conv_formats.find(filter);
+  if (known != context.conv_formats.end()) return known->second;
+  return context.conv_formats[filter] = kernels::choose_conv_weights(s, weights_place(graph));
+}
+
 void lower_conv(Lowering& lowering, const Node& node) {
   const kernels::ConvShape s = conv_shape(lowering, node);
   const Filter filter = find_filter(lowering, node);
-  auto format = kernels::ConvWeights::kGemm;
-  // The same filter may be used with other strides as well.
-  if (kernels::fits_winograd(s)) {
-    const std::lock_guard<std::mutex> lock(lowering.context.mutex);
-    format = lowering.context.conv_formats
-                 .try_emplace(filter.weights, kernels::choose_conv_weights(s, weights_place(lowering.graph)))
-                 .first->second;
+  const kernels::ConvWeights format = conv_format(lowering.graph, node, lowering.context);
+  const std::string packing = conv_packing(s, format, filter);
+  if (node.parts.empty()) {
+    add_convolution<ConvStep<kernels::ConvPlan>>(lowering, node, kernels::ConvPlan(s, format), format_name(format),
+                                                 packing);
+    return;
   }
-  add_convolution(lowering, node, kernels::ConvPlan(s, format), format_name(format), conv_packing(s, format, filter));
+  auto& step = add_convolution<PartsStep>(lowering, node, kernels::ConvPlan(s, format, conv_parts(lowering, node)),
+                                          concat(format_name(format), " of parts"), packing);
+  for (size_t part = 0; part < node.parts.size(); ++part) step.inputs.push_back(node.part_input(part));
 }
 
 PackedConv pack_conv(Lowering& lowering, const Node& node) {
@@ -126,11 +173,12 @@ PackedConv pack_conv(Lowering& lowering, const Node& node) {
 
 void lower_conv_transpose(Lowering& lowering, const Node& node) {
   const kernels::ConvTransposeShape s = conv_transpose_shape(lowering, node);
-  add_convolution(lowering, node, kernels::ConvTransposePlan(s), "conv transpose",
-                  concat("conv transpose ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
-                         s.input_channels, '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width,
-                         " dilation ", s.dilation_height, 'x', s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left,
-                         " bias ", static_cast<const void*>(find_filter(lowering, node).bias)));
+  add_convolution<ConvStep<kernels::ConvTransposePlan>>(
+      lowering, node, kernels::ConvTransposePlan(s), "conv transpose",
+      concat("conv transpose ", s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x', s.input_channels,
+             '/', s.groups, " stride ", s.stride_height, 'x', s.stride_width, " dilation ", s.dilation_height, 'x',
+             s.dilation_width, " pad ", s.pad_top, 'x', s.pad_left, " bias ",
+             static_cast<const void*>(find_filter(lowering, node).bias)));
 }
 
 std::shared_ptr<const AlignedBuffer> pack_depthwise(const Lowering& lowering, const Node& node,

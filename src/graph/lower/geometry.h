@@ -10,6 +10,8 @@
 
 namespace enr::graph {
 
+// Without strides where there is no lowering yet.
+kernels::ConvShape conv_shape(const Graph& graph, const Node& node);
 kernels::ConvShape conv_shape(const Lowering& lowering, const Node& node);
 kernels::ConvTransposeShape conv_transpose_shape(const Lowering& lowering, const Node& node);
 // `in`: the image it reads, which is not inputs[0] where the node has a producer.

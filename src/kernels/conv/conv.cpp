@@ -44,8 +44,8 @@ ConvWeights choose_conv_weights(const ConvShape& shape, WeightsPlace place) noex
   return two < four ? ConvWeights::kWinograd2 : ConvWeights::kWinograd4;
 }
 
-ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights)
-    : shape_(shape), weights_(weights.value_or(choose_conv_weights(shape))) {
+ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights, std::vector<ConvPart> parts)
+    : shape_(shape), weights_(weights.value_or(choose_conv_weights(shape))), parts_(std::move(parts)) {
   const ConvShape& s = shape_;
   if (s.groups == 0 || s.input_channels % s.groups != 0 || s.output_channels % s.groups != 0) {
     fail_execution("convolution: ", s.input_channels, " input and ", s.output_channels,
@@ -61,13 +61,20 @@ ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights)
   if (running_.input_pixel_stride == 0) running_.input_pixel_stride = s.input_channels;
   if (running_.output_pixel_stride == 0) running_.output_pixel_stride = s.output_channels;
   lay_down(running_);
+  size_t part_channels = 0;
+  for (const ConvPart& part : parts_) part_channels += part.channels;
+  if (!parts_.empty() && (weights_ == ConvWeights::kGemm || part_channels != s.input_channels)) {
+    fail_execution("convolution: parts of ", part_channels, " channels, expected ", s.input_channels,
+                   " and a format of Winograd's");
+  }
   if (weights_ == ConvWeights::kGemm) {
     direct_ = plan_direct(running_, input_grid(running_), output_grid(running_));
     workspace_bytes_ = direct_.lanes * direct_.lane_floats * sizeof(float);
     return;
   }
   if (!fits_winograd(running_)) fail_execution("convolution: the packed weights are not of this filter's format");
-  winograd_ = plan_winograd(running_, weights_ == ConvWeights::kWinograd2 ? 2 : 4);
+  if (parts_.empty()) parts_.push_back({s.input_channels, running_.input_pixel_stride});
+  winograd_ = plan_winograd(running_, weights_ == ConvWeights::kWinograd2 ? 2 : 4, parts_);
   workspace_bytes_ = winograd_.lanes * winograd_.lane_floats * sizeof(float);
 }
 
@@ -89,8 +96,13 @@ void ConvPlan::run(const float* input, const void* packed, float* output, const 
     run_direct(running_, direct_, input_grid(running_), output_grid(running_), input, packed, output, epilogue,
                static_cast<float*>(workspace));
   } else {
-    run_winograd(running_, winograd_, input, packed, output, epilogue, static_cast<float*>(workspace));
+    run_parts(&input, packed, output, epilogue, workspace);
   }
+}
+
+void ConvPlan::run_parts(const float* const* inputs, const void* packed, float* output, const GemmEpilogue& epilogue,
+                         void* workspace) const noexcept {
+  run_winograd(running_, winograd_, parts_, inputs, packed, output, epilogue, static_cast<float*>(workspace));
 }
 
 void ConvPlan::run_rows(const float* input, const void* packed, float* output, size_t image, size_t row, size_t row_end,

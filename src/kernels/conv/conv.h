@@ -44,6 +44,17 @@ enum class WeightsPlace { kCache, kMemory };
 // The format that is fastest for the shape and keeps float32's accuracy.
 ConvWeights choose_conv_weights(const ConvShape& shape, WeightsPlace place = WeightsPlace::kCache) noexcept;
 
+// Neighbouring channels of the input that come from an image of their own: what a concatenation, or a resize in front
+// of it, would have to write into memory first.
+struct ConvPart {
+  enum class Resize { kNone, kBilinear, kNearest };
+  size_t channels = 0;
+  size_t pixel_stride = 0;
+  Resize resize = Resize::kNone;
+  bool align_corners = false;
+  size_t height = 0, width = 0;  // of the image that is resized to the input's size
+};
+
 // How the plan's format works; see direct.h.
 struct DirectPlan {
   // Pixels of a group are multiplied where they lie, from the first to the last, in one product.
@@ -68,14 +79,16 @@ struct WinogradPlan {
   size_t panel_pieces = 1;
   size_t lanes = 1;
   size_t lane_floats = 0;
+  size_t resized_floats = 0;  // of them, the last: a window of a part that is resized
 };
 
 class ConvPlan {
  public:
   // With `weights`, a plan for weights that were packed for another input size; without, the fastest format.
   // Throws (fail_execution) where the shape is inconsistent: a zero stride, channels not divisible by groups, a kernel
-  // of 0.
-  explicit ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights = std::nullopt);
+  // of 0. With parts, in Winograd's formats, the input's channels are theirs, one part after the other.
+  explicit ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights = std::nullopt,
+                    std::vector<ConvPart> parts = {});
 
   const ConvShape& shape() const noexcept { return shape_; }
   ConvWeights weights_format() const noexcept { return weights_; }
@@ -93,6 +106,9 @@ class ConvPlan {
   // The epilogue's residual has rows = output pixels. Input and output must not overlap.
   void run(const float* input, const void* packed, float* output, const GemmEpilogue& epilogue,
            void* workspace) const noexcept;
+  // `inputs`: the images of the parts.
+  void run_parts(const float* const* inputs, const void* packed, float* output, const GemmEpilogue& epilogue,
+                 void* workspace) const noexcept;
 
   // Rows [row, row_end) of an image's output on the calling thread, for the format kGemm, one group and kernels wider
   // than a pixel; output points to where all images' outputs would start. Scratch: rows_workspace_bytes(), 64-byte
@@ -105,6 +121,7 @@ class ConvPlan {
   ConvShape shape_;
   ConvShape running_;  // shape_ with its pixel strides, an upright one-dimensional convolution laid down
   ConvWeights weights_ = ConvWeights::kGemm;
+  std::vector<ConvPart> parts_;  // one, without any given
   DirectPlan direct_;
   WinogradPlan winograd_;
   size_t workspace_bytes_ = 0;

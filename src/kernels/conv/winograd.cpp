@@ -6,6 +6,7 @@
 
 #include "base/cpu_info.h"
 #include "kernels/conv/lanes.h"
+#include "kernels/conv/resized_window.h"
 #include "kernels/conv/winograd_kernels.h"
 #include "kernels/gemm/driver.h"
 #include "kernels/isa.h"
@@ -32,7 +33,8 @@ Panels panels_of(const ConvShape& s, size_t m) noexcept {
 struct Run {
   const ConvShape& s;
   const WinogradPlan& plan;
-  const float* input;
+  std::span<const ConvPart> parts;
+  const float* const* inputs;
   const float* packed;
   float* output;
   const GemmEpilogue& epilogue;
@@ -57,28 +59,46 @@ Range inside(ptrdiff_t first, size_t count, size_t size) noexcept {
   return {static_cast<size_t>(begin), static_cast<size_t>(end)};
 }
 
-void transform_windows(const Run& run, const Range& tiles, float* windows, size_t position_stride) noexcept {
+// The pixels of `part` in a window whose first one is at (y, x) of an image.
+void place_part(const Run& run, const ConvPart& part, const float* image, ptrdiff_t y, ptrdiff_t x, float* resized,
+                WinogradInput& call) noexcept {
+  call.channels = part.channels;
+  if (part.resize == ConvPart::Resize::kNone) {
+    call.row_stride = run.s.input_width * part.pixel_stride;
+    call.pixel_stride = part.pixel_stride;
+    call.pixels = image + y * static_cast<ptrdiff_t>(call.row_stride) + x * static_cast<ptrdiff_t>(call.pixel_stride);
+    return;
+  }
+  call.row_stride = (run.plan.m + 2) * part.channels;
+  call.pixel_stride = part.channels;
+  call.pixels = resized;
+  resize_window(part, run.s.input_height, run.s.input_width, image, y, x, {call.row_begin, call.row_end},
+                {call.column_begin, call.column_end}, resized, call.row_stride);
+}
+
+void transform_windows(const Run& run, const Range& tiles, float* windows, size_t position_stride,
+                       float* resized) noexcept {
   const ConvShape& s = run.s;
   const auto kernel = winograd_kernels().input[run.plan.m / 4];
   WinogradInput call = {};
-  call.row_stride = s.input_width * s.input_pixel_stride;
-  call.pixel_stride = s.input_pixel_stride;
-  call.channels = s.input_channels;
   call.position_stride = position_stride;
   for (size_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const Run::Place place = run.place_of(tile);
     const ptrdiff_t y = static_cast<ptrdiff_t>(place.y) - static_cast<ptrdiff_t>(s.pad_top);
     const ptrdiff_t x = static_cast<ptrdiff_t>(place.x) - static_cast<ptrdiff_t>(s.pad_left);
     const Range rows = inside(y, run.plan.m + 2, s.input_height), columns = inside(x, run.plan.m + 2, s.input_width);
-    call.pixels = run.input +
-                  static_cast<ptrdiff_t>(place.image * s.input_height) * static_cast<ptrdiff_t>(call.row_stride) +
-                  y * static_cast<ptrdiff_t>(call.row_stride) + x * static_cast<ptrdiff_t>(call.pixel_stride);
     call.row_begin = rows.begin;
     call.row_end = rows.end;
     call.column_begin = columns.begin;
     call.column_end = columns.end;
     call.out = windows + (tile - tiles.begin) * s.input_channels;
-    kernel(call);
+    for (size_t p = 0; p < run.parts.size(); call.out += run.parts[p++].channels) {
+      const ConvPart& part = run.parts[p];
+      const size_t pixels =
+          part.resize == ConvPart::Resize::kNone ? s.input_height * s.input_width : part.height * part.width;
+      place_part(run, part, run.inputs[p] + place.image * pixels * part.pixel_stride, y, x, resized, call);
+      kernel(call);
+    }
   }
 }
 
@@ -164,7 +184,10 @@ void run_block(const Run& run, const Range& tiles, const Range& panels, float* s
   const size_t count = tiles.end - tiles.begin;
   const size_t window_stride = count * run.s.input_channels + kGap, product_stride = count * run.panels.width + kGap;
   float* products = scratch + ceil_divide(positions_of(run.plan.m) * window_stride, 16) * 16;
-  if (!has_windows) transform_windows(run, tiles, scratch, window_stride);
+  if (!has_windows) {
+    float* resized = scratch + run.plan.lane_floats - run.plan.resized_floats;
+    transform_windows(run, tiles, scratch, window_stride, resized);
+  }
   for (size_t panel = panels.begin; panel < panels.end; ++panel) {
     multiply_positions(run, panel, count, scratch, window_stride, products, product_stride);
     transform_products(run, panel, tiles, products, product_stride);
@@ -179,7 +202,7 @@ bool fits_winograd(const ConvShape& s) noexcept {
          s.dilation_height == 1 && s.dilation_width == 1 && s.groups == 1 && s.input_channels != 0 && !s.is_planar;
 }
 
-WinogradPlan plan_winograd(const ConvShape& s, size_t m) noexcept {
+WinogradPlan plan_winograd(const ConvShape& s, size_t m, std::span<const ConvPart> parts) noexcept {
   WinogradPlan plan;
   plan.m = m;
   plan.tiles_high = ceil_divide(s.output_height(), m);
@@ -201,6 +224,11 @@ WinogradPlan plan_winograd(const ConvShape& s, size_t m) noexcept {
   const size_t most = ceil_divide(tiles, plan.blocks);
   plan.lane_floats = ceil_divide(positions * (most * s.input_channels + kGap), 16) * 16 +
                      ceil_divide(positions * (most * kernels.width + kGap), 16) * 16;
+  for (const ConvPart& part : parts) {
+    if (part.resize == ConvPart::Resize::kNone) continue;
+    plan.resized_floats = std::max(plan.resized_floats, ceil_divide(positions * part.channels, 16) * 16);
+  }
+  plan.lane_floats += plan.resized_floats;
   return plan;
 }
 
@@ -219,13 +247,15 @@ void pack_winograd(const ConvShape& s, size_t m, const float* weights, const flo
   });
 }
 
-void run_winograd(const ConvShape& s, const WinogradPlan& plan, const float* input, const void* packed, float* output,
-                  const GemmEpilogue& epilogue, float* workspace) noexcept {
+void run_winograd(const ConvShape& s, const WinogradPlan& plan, std::span<const ConvPart> parts,
+                  const float* const* inputs, const void* packed, float* output, const GemmEpilogue& epilogue,
+                  float* workspace) noexcept {
   const size_t tiles = s.batch * plan.tiles_high * plan.tiles_wide;
   if (tiles == 0 || s.output_channels == 0) return;
   const Run run = {s,
                    plan,
-                   input,
+                   parts,
+                   inputs,
                    static_cast<const float*>(packed),
                    output,
                    epilogue,
@@ -248,12 +278,14 @@ namespace {
 
 // In multiply-adds, from measurements on AVX2 and AVX-512: starting and storing a tile is worth some rows of weights, a
 // transform a few multiply-adds for each lane of a vector. Fetching a weight takes the time of as many from the last
-// cache, and from memory of twice a vector (29 GB/s, Sapphire Rapids) or less (38 GB/s, Zen 5).
-constexpr size_t kTileRowsLost = 8, kInputTransform = 6, kOutputTransform = 5, kFetch = 8, kFetchZen = 16;
+// cache, and from memory of twice a vector (29 GB/s, Sapphire Rapids) or less (38 GB/s, Zen 5). Of models whose weights
+// stay in cache, transformed ones are most of the memory: keeping a weight counts as some multiply-adds more, which
+// gives small images of many channels a quarter to a half of the weights and makes U-Nets a few percent slower.
+constexpr size_t kTileRowsLost = 8, kInputTransform = 6, kOutputTransform = 5, kFetch = 8, kFetchZen = 16, kKeep = 24;
 constexpr size_t kLanes = 16;
 
 size_t fetch_cost(WeightsPlace place) noexcept {
-  if (place != WeightsPlace::kMemory) return kFetch;
+  if (place != WeightsPlace::kMemory) return kFetch + kKeep;
   return is_amd() ? kFetchZen : std::max(kFetch, gemm_kernels().width);
 }
 
