@@ -155,6 +155,10 @@ Loop find_loop(DType common, const char* name, Get get) {
 }  // namespace
 
 Loop loop_for(kernels::Unary op, DType common) {
+  // Halves have loops of their own where only bits change.
+  if (is_half_kind(common)) {
+    if (const Loop loop = kernels::unary_loop(op, common)) return loop;
+  }
   return find_loop(common, kernels::unary_name(op), [op](DType dtype) {
     return is_complex(dtype) ? kernels::complex_unary_loop(op, dtype) : kernels::unary_loop(op, dtype);
   });
