@@ -47,10 +47,13 @@ void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kern
   });
 }
 
-template <class A>
-A keep(A value) noexcept {
-  return value;
-}
+// A type of its own, so that nothing is called for every output.
+struct Keep {
+  template <class A>
+  A operator()(A value) const noexcept {
+    return value;
+  }
+};
 
 const ReduceKernel<float, double>* sums_of(float) { return reduce_table().sum_f32; }
 const ReduceKernel<double, double>* sums_of(double) { return reduce_table().sum_f64; }
@@ -86,20 +89,20 @@ void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcep
   const double count = static_cast<double>(walk.reduced.count());
   switch (op) {
     case Reduce::kSum:
-      return run_single(job, walk, sums[kTermValue], keep<double>);
+      return run_single(job, walk, sums[kTermValue], Keep{});
     case Reduce::kMean:
       return run_single(job, walk, sums[kTermValue], [&](double total) { return total / count; });
     case Reduce::kNorm0:
     case Reduce::kCountNonZero:
-      return run_single(job, walk, sums[kTermNonZero], keep<double>);
+      return run_single(job, walk, sums[kTermNonZero], Keep{});
     case Reduce::kNorm1:
-      return run_single(job, walk, sums[kTermAbs], keep<double>);
+      return run_single(job, walk, sums[kTermAbs], Keep{});
     case Reduce::kNorm2:
       return run_single(job, walk, sums[kTermSquare], [](double total) { return std::sqrt(total); });
     case Reduce::kNormInf:
-      return run_single(job, walk, extremes[kLargestAbs], keep<T>);
+      return run_single(job, walk, extremes[kLargestAbs], Keep{});
     case Reduce::kNormNegInf:
-      return run_single(job, walk, extremes[kSmallestAbs], keep<T>);
+      return run_single(job, walk, extremes[kSmallestAbs], Keep{});
     case Reduce::kNormP: {
       const ConvertFn write = convert_fn(DType::kFloat64, job.out_dtype);
       for_each_block(walk, [&](Walk::Block block, bool threads) {
@@ -125,9 +128,9 @@ void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcep
       return;
     }
     case Reduce::kMin:
-      return run_single(job, walk, extremes[kSmallest], keep<T>);
+      return run_single(job, walk, extremes[kSmallest], Keep{});
     case Reduce::kMax:
-      return run_single(job, walk, extremes[kLargest], keep<T>);
+      return run_single(job, walk, extremes[kLargest], Keep{});
     default:
       return;
   }
@@ -135,7 +138,7 @@ void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcep
 
 template <class T>
 void run_integer_extreme(Reduce op, const Job& job, const ReduceKernel<T, T>* kernels, DType computing) noexcept {
-  run_single(job, job.walk(computing), kernels[op == Reduce::kMax ? kLargest : kSmallest], keep<T>);
+  run_single(job, job.walk(computing), kernels[op == Reduce::kMax ? kLargest : kSmallest], Keep{});
 }
 
 void run_extreme(Reduce op, const ReduceParams& params, const Job& job) noexcept {
@@ -208,14 +211,14 @@ void reduce(Reduce op, const ReduceParams& params, std::span<const int64_t> size
     case Reduce::kAll:
       return run_truth<false>(job);
     case Reduce::kCountNonZero:
-      return run_single(job, job.walk_truth(DType::kInt64), table.sum_i64, keep<int64_t>);
+      return run_single(job, job.walk_truth(DType::kInt64), table.sum_i64, Keep{});
     case Reduce::kSum:
-      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.sum_i64, keep<int64_t>);
+      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.sum_i64, Keep{});
       break;
     case Reduce::kProd:
-      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.prod_i64, keep<int64_t>);
-      if (in.dtype == DType::kFloat32) return run_single(job, job.walk(DType::kFloat32), table.prod_f32, keep<double>);
-      return run_single(job, job.walk(DType::kFloat64), table.prod_f64, keep<double>);
+      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.prod_i64, Keep{});
+      if (in.dtype == DType::kFloat32) return run_single(job, job.walk(DType::kFloat32), table.prod_f32, Keep{});
+      return run_single(job, job.walk(DType::kFloat64), table.prod_f64, Keep{});
     case Reduce::kVar:
     case Reduce::kStd:
       return run_var(op == Reduce::kStd, params.correction, job, nullptr);
