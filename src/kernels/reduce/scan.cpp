@@ -80,12 +80,13 @@ void fold(Scan op, int64_t step, A* row, size_t width, Running<A>& running) noex
   }
 }
 
-// Folds steps [step, step + n) of one line, which lie in `tile`.
+// Folds steps [step, step + n) of one line into `to`, which may be `from`.
 template <class A>
-void fold_line(Scan op, int64_t step, A* tile, size_t n, Running<A>& running, int64_t* places) noexcept {
+void fold_line(Scan op, int64_t step, const A* from, A* to, size_t n, Running<A>& running, int64_t* places) noexcept {
   if (op != Scan::kCumSum && op != Scan::kCumProd) {
     for (size_t k = 0; k < n; ++k) {
-      fold(op, step + static_cast<int64_t>(k), tile + k, 1, running);
+      to[k] = from[k];
+      fold(op, step + static_cast<int64_t>(k), to + k, 1, running);
       places[k] = running.index[0];
     }
     return;
@@ -93,9 +94,9 @@ void fold_line(Scan op, int64_t step, A* tile, size_t n, Running<A>& running, in
   const bool adds = op == Scan::kCumSum;
   A value = step == 0 ? static_cast<A>(adds ? 0 : 1) : running.value[0];
   if (adds) {
-    for (size_t k = 0; k < n; ++k) tile[k] = value = wrapping_add(value, tile[k]);
+    for (size_t k = 0; k < n; ++k) to[k] = value = wrapping_add(value, from[k]);
   } else {
-    for (size_t k = 0; k < n; ++k) tile[k] = value = wrapping_mul(value, tile[k]);
+    for (size_t k = 0; k < n; ++k) to[k] = value = wrapping_mul(value, from[k]);
   }
   running.value[0] = value;
 }
@@ -186,9 +187,13 @@ void run_lines(Scan op, const Shape& shape, const ConstStrided& in, DType out_dt
           gather(from, shape.step_stride, in_size, raw, count);
           from = raw;
         }
-        read(from, tile, count);
-        fold_line(op, static_cast<int64_t>(step), tile, count, running, places);
-        write(tile, static_cast<std::byte*>(out) + (line * steps + step) * out_size, count);
+        // Without conversions the line is folded where it lies.
+        std::byte* to = static_cast<std::byte*>(out) + (line * steps + step) * out_size;
+        const A* source = in.dtype == dtype_of<A> ? reinterpret_cast<const A*>(from) : tile;
+        A* target = out_dtype == dtype_of<A> ? reinterpret_cast<A*>(to) : tile;
+        if (source == tile) read(from, tile, count);
+        fold_line(op, static_cast<int64_t>(step), source, target, count, running, places);
+        if (target == tile) write(tile, to, count);
         if (indices != nullptr) std::memcpy(indices + line * steps + step, places, count * sizeof(int64_t));
       }
     }
