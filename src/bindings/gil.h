@@ -4,6 +4,9 @@
 
 #include <Python.h>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <dlfcn.h>
+#endif
 #if defined(__GLIBCXX__) || defined(__GLIBCPP__)
 #include <cxxabi.h>
 #endif
@@ -28,11 +31,18 @@ auto take_gil(Take take) {
 #endif
 }
 
+// Whether the interpreter shuts down; needs no lock. Looked up by name, which changed with Python 3.13: the stable ABI
+// has no such function.
 inline bool is_interpreter_ending() noexcept {
-#if PY_VERSION_HEX >= 0x030d0000
-  return Py_IsFinalizing() != 0;
+#if defined(__unix__) || defined(__APPLE__)
+  static const auto asks = [] {
+    void* found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (found == nullptr) found = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    return reinterpret_cast<int (*)()>(found);
+  }();
+  return asks != nullptr && asks() != 0;
 #else
-  return _Py_IsFinalizing() != 0;
+  return false;
 #endif
 }
 
