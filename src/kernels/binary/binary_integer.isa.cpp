@@ -192,18 +192,6 @@ void run_power(void* out, const void* const* in, const uint8_t* step, size_t n, 
 
 LoopFn& row(LoopFn* rows, Binary op) { return rows[static_cast<int>(op)]; }
 
-template <class T>
-void fill_common(LoopFn* rows) {
-  row(rows, Binary::kAdd) = &run_scaled<T, Add, PlainAdd>;
-  row(rows, Binary::kSub) = &run_scaled<T, Sub, PlainSub>;
-  row(rows, Binary::kMul) = &run_scalars<T, T, Mul>;
-  row(rows, Binary::kMaximum) = row(rows, Binary::kFmax) = &run_scalars<T, T, Maximum>;
-  row(rows, Binary::kMinimum) = row(rows, Binary::kFmin) = &run_scalars<T, T, Minimum>;
-  row(rows, Binary::kAnd) = &run_scalars<T, T, And>;
-  row(rows, Binary::kOr) = &run_scalars<T, T, Or>;
-  row(rows, Binary::kXor) = &run_scalars<T, T, Xor>;
-}
-
 // Products of bytes, two to a 16-bit lane: vectors of bytes cannot be multiplied.
 template <class T>
 void multiply_bytes(void* out, const void* const* in, const uint8_t* step, size_t n,
@@ -244,7 +232,14 @@ void fill_prepared_divisions(LoopFn* rows) {
 
 template <class T>
 void fill_all(LoopFn* rows) {
-  fill_common<T>(rows);
+  row(rows, Binary::kAdd) = &run_scaled<T, Add, PlainAdd>;
+  row(rows, Binary::kSub) = &run_scaled<T, Sub, PlainSub>;
+  row(rows, Binary::kMul) = &run_scalars<T, T, Mul>;
+  row(rows, Binary::kMaximum) = row(rows, Binary::kFmax) = &run_scalars<T, T, Maximum>;
+  row(rows, Binary::kMinimum) = row(rows, Binary::kFmin) = &run_scalars<T, T, Minimum>;
+  row(rows, Binary::kAnd) = &run_scalars<T, T, And>;
+  row(rows, Binary::kOr) = &run_scalars<T, T, Or>;
+  row(rows, Binary::kXor) = &run_scalars<T, T, Xor>;
   row(rows, Binary::kPow) = &run_power<T>;
   row(rows, Binary::kSquaredDifference) = &run_scalars<T, T, SquaredDifference>;
   row(rows, Binary::kShiftLeft) = &run_scalars<T, T, ShiftLeft>;

@@ -24,6 +24,5 @@ ENR_INLINE void hide_vector(V& value) {
 #endif
 }
 ENR_INLINE void hide(F32& value) { hide_vector(value); }
-ENR_INLINE void hide(I32& value) { hide_vector(value); }
 
 }  // namespace enr::kernels::ENR_ISA
