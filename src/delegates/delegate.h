@@ -47,9 +47,12 @@ class CompiledDelegate {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Throws kProgramLoad with node and reason for a payload that is wrong. `program` outlives the result.
+  // Throws kProgramLoad with node and reason for a payload that is wrong. `program` outlives the result. `arguments`
+  // are those of the call as the program declares them, null for what is no tensor; empty where nothing calls the
+  // payload.
   virtual std::shared_ptr<const CompiledDelegate> compile(const program::Program& program,
                                                           const program::Delegate& delegate,
+                                                          std::span<const program::Tensor* const> arguments,
                                                           WeightCache& weights) const = 0;
 };
 

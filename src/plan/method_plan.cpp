@@ -59,11 +59,26 @@ class Builder {
     for (size_t i = 0; i < method_.delegates.size(); ++i) {
       const program::Delegate& delegate = method_.delegates[i];
       try {
-        plan_->delegates.push_back(delegates::find_backend(delegate.id)->compile(program_, delegate, weights_));
+        const delegates::Backend& backend = *delegates::find_backend(delegate.id);
+        plan_->delegates.push_back(backend.compile(program_, delegate, arguments_of(i), weights_));
       } catch (const Error& error) {
         throw Error(error.kind(), concat(method_.name, ".delegates[", i, "] ", delegate.id, ": ", error.what()));
       }
     }
+  }
+
+  // Of the first call: exporters write a delegate for each.
+  std::vector<const program::Tensor*> arguments_of(size_t delegate) const {
+    std::vector<const program::Tensor*> arguments;
+    for (const program::Chain& chain : method_.chains) {
+      for (const program::Instruction& instruction : chain.instructions) {
+        const auto* call = std::get_if<program::DelegateCall>(&instruction);
+        if (call == nullptr || call->delegate_index != delegate) continue;
+        for (const uint32_t arg : call->args) arguments.push_back(tensor_of(method_, arg));
+        return arguments;
+      }
+    }
+    return arguments;
   }
 
   void flatten(const program::Chain& chain) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "delegates/xnnpack/argument_layouts.h"
 #include "delegates/xnnpack/declared_shapes.h"
 #include "delegates/xnnpack/image_layouts.h"
 #include "delegates/xnnpack/payload.h"
@@ -67,8 +68,11 @@ graph::Graph checked_graph(Payload& payload) {
 // The graph of the payload, which is changed to what was meant.
 graph::Graph make_graph(Payload& payload) {
   Payload meant = payload;
-  const bool has_outputs = read_outputs_as_pixels(meant);
-  if (turn_in_front_of_convolutions(meant) || has_outputs) {
+  bool is_changed = turn_quantised_arguments(meant);
+  is_changed |= read_outputs_as_pixels(meant);
+  is_changed |= read_turned_as_planes(meant);
+  is_changed |= turn_in_front_of_convolutions(meant);
+  if (is_changed) {
     try {
       graph::Graph graph = checked_graph(meant);
       payload = std::move(meant);
@@ -141,7 +145,8 @@ class Instance : public DelegateInstance {
 
 class Compiled : public CompiledDelegate {
  public:
-  Compiled(const program::Program& program, const program::Delegate& delegate, WeightCache& weights)
+  Compiled(const program::Program& program, const program::Delegate& delegate,
+           std::span<const program::Tensor* const> arguments, WeightCache& weights)
       : payload_(decode_payload(
             delegate.processed, [&](std::string_view key) { return program.find_named_data(key); }, "")) {
     for (const uint32_t id : payload_.externals) {
@@ -153,6 +158,7 @@ class Compiled : public CompiledDelegate {
       output_count_ += value.is_external_output;
     }
     input_count_ = payload_.argument_count - output_count_;
+    set_layouts(payload_, arguments);
     try {
       compiled_ = std::make_shared<const graph::CompiledGraph>(make_graph(payload_), weights);
     } catch (const Error& error) {
@@ -178,8 +184,9 @@ class Compiled : public CompiledDelegate {
 class XnnpackBackend : public Backend {
  public:
   std::shared_ptr<const CompiledDelegate> compile(const program::Program& program, const program::Delegate& delegate,
+                                                  std::span<const program::Tensor* const> arguments,
                                                   WeightCache& weights) const override {
-    return std::make_shared<const Compiled>(program, delegate, weights);
+    return std::make_shared<const Compiled>(program, delegate, arguments, weights);
   }
 };
 

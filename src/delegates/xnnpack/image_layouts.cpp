@@ -2,52 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace enr::delegates::xnnpack {
-
-namespace {
-
-constexpr uint32_t kToPlanes[] = {0, 3, 1, 2}, kToPixels[] = {0, 2, 3, 1};
-
-bool is_float(const Value& value) { return value.type == DataType::kFloat32 || value.type == DataType::kFloat16; }
-bool is_quantised(const Value& value) { return value.type == DataType::kQInt8 || value.type == DataType::kQUInt8; }
-
-// The quantised image in pixels of which the conversion gives the floats in planes; kNone where it is another one.
-uint32_t source_in_pixels(const Payload& payload, const std::vector<const Node*>& writers, const Node& conversion) {
-  if (conversion.type != NodeType::kConvert) return kNone;
-  const uint32_t planes = conversion.inputs[0];
-  if (!is_float(payload.values[conversion.outputs[0]]) || !is_quantised(payload.values[planes])) return kNone;
-  const Node* transpose = writers[planes];
-  const bool is_to_planes = transpose != nullptr && transpose->type == NodeType::kStaticTranspose &&
-                            std::ranges::equal(transpose->perm, kToPlanes);
-  return is_to_planes ? transpose->inputs[0] : kNone;
-}
-
-bool reads(const Node& node, uint32_t value) { return std::ranges::find(node.inputs, value) != node.inputs.end(); }
-
-// Where nodes stop to be written for pixels: with the first that needs planes, or at the end for what leaves the graph.
-size_t end_of_pixels(const Payload& payload, const std::vector<Node>& nodes, size_t begin, uint32_t value) {
-  for (size_t n = begin; n < nodes.size(); ++n) {
-    const bool needs_planes = nodes[n].type == NodeType::kFullyConnected || nodes[n].type == NodeType::kStaticReshape;
-    if (needs_planes && reads(nodes[n], value)) return n;
-  }
-  return payload.values[value].is_external_output ? nodes.size() : begin;
-}
-
-// Whether nodes in [begin, end) read the value; all of them read `replacement` then.
-bool replace_reads(std::vector<Node>& nodes, size_t begin, size_t end, uint32_t value, uint32_t replacement) {
-  bool is_read = false;
-  for (size_t n = begin; n < end; ++n) {
-    for (uint32_t& input : nodes[n].inputs) {
-      if (input != value) continue;
-      input = replacement;
-      is_read = true;
-    }
-  }
-  return is_read;
-}
 
 bool takes_pixels(NodeType type) {
   switch (type) {
@@ -66,26 +25,81 @@ bool takes_pixels(NodeType type) {
   }
 }
 
+bool needs_planes(NodeType type) {
+  return type == NodeType::kFullyConnected || type == NodeType::kStaticReshape ||
+         type == NodeType::kBatchMatrixMultiply;
+}
+
+bool is_float(const Value& value) { return value.type == DataType::kFloat32 || value.type == DataType::kFloat16; }
+
+bool is_quantised(const Value& value) { return value.type == DataType::kQInt8 || value.type == DataType::kQUInt8; }
+
+namespace {
+
+// The quantised image in pixels of which the conversion gives the floats in planes; kNone where it is another one.
+uint32_t source_in_pixels(const Payload& payload, const std::vector<const Node*>& writers, const Node& conversion) {
+  if (conversion.type != NodeType::kConvert) return kNone;
+  const uint32_t planes = conversion.inputs[0];
+  if (!is_float(payload.values[conversion.outputs[0]]) || !is_quantised(payload.values[planes])) return kNone;
+  const Node* transpose = writers[planes];
+  const bool is_to_planes = transpose != nullptr && transpose->type == NodeType::kStaticTranspose &&
+                            std::ranges::equal(transpose->perm, kToPlanes);
+  return is_to_planes ? transpose->inputs[0] : kNone;
+}
+
+bool reads(const Node& node, uint32_t value) { return std::ranges::find(node.inputs, value) != node.inputs.end(); }
+
+// Where nodes stop to be written for pixels: with the first that needs planes, or at the end for what leaves the graph.
+size_t end_of_pixels(const Payload& payload, const std::vector<Node>& nodes, size_t begin, uint32_t value) {
+  for (size_t n = begin; n < nodes.size(); ++n) {
+    if (needs_planes(nodes[n].type) && reads(nodes[n], value)) return n;
+  }
+  return payload.values[value].is_external_output ? nodes.size() : begin;
+}
+
+// Whether nodes in [begin, end) but those `kept` read the value; all of them read `replacement` then.
+bool replace_reads(std::vector<Node>& nodes, size_t begin, size_t end, uint32_t value, uint32_t replacement,
+                   std::span<const size_t> kept = {}) {
+  bool is_read = false;
+  for (size_t n = begin; n < end; ++n) {
+    if (std::ranges::find(kept, n) != kept.end()) continue;
+    for (uint32_t& input : nodes[n].inputs) {
+      if (input != value) continue;
+      input = replacement;
+      is_read = true;
+    }
+  }
+  return is_read;
+}
+
+bool are_images(const Payload& payload, const std::vector<uint32_t>& values) {
+  return std::ranges::all_of(values, [&](uint32_t v) { return v != kNone && payload.values[v].dims.size() == 4; });
+}
+
 // Which values are images in pixels, as exporters reckon: other nodes keep the layout they are given, unless something
 // of another rank goes in. Results of a node that needs planes are none.
 std::vector<bool> find_pixels(const Payload& payload) {
   std::vector<bool> is_pixels(payload.values.size());
+  for (const uint32_t id : payload.externals) {
+    is_pixels[id] = payload.values[id].is_external_input && payload.values[id].layout == ImageLayout::kPixels;
+  }
   // An argument that is not turned in front of a convolution comes in pixels.
   for (const Node& node : payload.nodes) {
     if (takes_pixels(node.type)) is_pixels[node.inputs[0]] = payload.values[node.inputs[0]].is_external_input;
   }
   for (const Node& node : payload.nodes) {
-    const bool all_images =
-        std::ranges::all_of(node.inputs, [&](uint32_t v) { return v != kNone && payload.values[v].dims.size() == 4; });
     const bool any_pixels = std::ranges::any_of(node.inputs, [&](uint32_t v) { return v != kNone && is_pixels[v]; });
-    const bool needs_planes = node.type == NodeType::kFullyConnected || node.type == NodeType::kStaticReshape ||
-                              node.type == NodeType::kBatchMatrixMultiply;
     const bool is_to_planes = node.type == NodeType::kStaticTranspose && std::ranges::equal(node.perm, kToPlanes) &&
                               is_quantised(payload.values[node.inputs[0]]);
-    const bool gives_pixels = takes_pixels(node.type) || (all_images && any_pixels && !needs_planes && !is_to_planes);
+    const bool gives_pixels = takes_pixels(node.type) || (are_images(payload, node.inputs) && any_pixels &&
+                                                          !needs_planes(node.type) && !is_to_planes);
     for (const uint32_t output : node.outputs) is_pixels[output] = gives_pixels;
   }
   return is_pixels;
+}
+
+bool has_same_levels(const Value& a, const Value& b) {
+  return a.type == b.type && a.scale == b.scale && a.zero_point == b.zero_point;
 }
 
 Value value_like(const Value& other, std::vector<int64_t> dims) {
@@ -93,6 +107,33 @@ Value value_like(const Value& other, std::vector<int64_t> dims) {
   value.type = other.type;
   value.dims = std::move(dims);
   return value;
+}
+
+// A quantised image that node `turn` gives in pixels.
+struct TurnedImage {
+  std::vector<size_t> conversions;  // nodes that give its floats
+  size_t end;  // the first node that reads it as pixels; those in front of it were written for planes
+};
+
+TurnedImage find_turned_image(const Payload& payload, const std::vector<bool>& is_pixels, size_t turn) {
+  const std::vector<Node>& nodes = payload.nodes;
+  std::vector<uint32_t> values = {nodes[turn].outputs[0]};
+  TurnedImage image{{}, turn + 1};
+  for (size_t n = turn + 1; n < nodes.size(); ++n) {
+    const Node& node = nodes[n];
+    if (std::ranges::none_of(values, [&](uint32_t v) { return reads(node, v); })) continue;
+    const bool any_pixels = std::ranges::any_of(node.inputs, [&](uint32_t v) { return v != kNone && is_pixels[v]; });
+    if (takes_pixels(node.type) || (any_pixels && are_images(payload, node.inputs))) {
+      image.end = n;
+      return image;
+    }
+    const Value& result = payload.values[node.outputs[0]];
+    if (node.type != NodeType::kConvert || !is_float(result)) continue;
+    image.conversions.push_back(n);
+    values.push_back(node.outputs[0]);
+    if (result.is_external_output && result.layout == ImageLayout::kPixels) image.end = nodes.size();
+  }
+  return image;
 }
 
 }  // namespace
@@ -121,6 +162,37 @@ bool read_outputs_as_pixels(Payload& payload) {
     payload.nodes.push_back(std::move(conversion));
   }
   return has_any;
+}
+
+bool read_turned_as_planes(Payload& payload) {
+  const std::vector<bool> is_pixels = find_pixels(payload);
+  std::vector<Node>& nodes = payload.nodes;
+  std::vector<Node> added(nodes.size());  // behind the node of the same index, where it has outputs
+  bool has_any = false;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const uint32_t planes = nodes[n].inputs[0];
+    const bool is_turn = nodes[n].type == NodeType::kStaticTranspose && std::ranges::equal(nodes[n].perm, kToPixels) &&
+                         is_quantised(payload.values[planes]) && !is_pixels[planes];
+    if (!is_turn || !has_same_levels(payload.values[planes], payload.values[nodes[n].outputs[0]])) continue;
+    const TurnedImage image = find_turned_image(payload, is_pixels, n);
+    has_any |= replace_reads(nodes, n + 1, image.end, nodes[n].outputs[0], planes, image.conversions);
+    for (const size_t m : image.conversions) {
+      const auto floats = static_cast<uint32_t>(payload.values.size());
+      if (!replace_reads(nodes, m + 1, image.end, nodes[m].outputs[0], floats)) continue;
+      has_any = true;
+      payload.values.push_back(value_like(payload.values[nodes[m].outputs[0]], payload.values[planes].dims));
+      added[m] = nodes[m];
+      added[m].inputs = {planes};
+      added[m].outputs = {floats};
+    }
+  }
+  if (!has_any) return false;
+  const std::vector<Node> old = std::exchange(payload.nodes, {});
+  for (size_t n = 0; n < old.size(); ++n) {
+    payload.nodes.push_back(old[n]);
+    if (!added[n].outputs.empty()) payload.nodes.push_back(std::move(added[n]));
+  }
+  return true;
 }
 
 bool turn_in_front_of_convolutions(Payload& payload) {

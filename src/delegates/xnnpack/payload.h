@@ -38,6 +38,8 @@ enum class DataType : uint8_t {
 
 const char* data_type_name(DataType type) noexcept;
 
+enum class ImageLayout : uint8_t { kUnknown, kPlanes, kPixels };  // NCHW, NHWC
+
 struct Value {
   DataType type = DataType::kFloat32;
   std::vector<int64_t> dims;  // in memory order (NHWC for images); bounds where the graph is dynamic
@@ -47,7 +49,8 @@ struct Value {
 
   bool is_external_input = false;
   bool is_external_output = false;
-  uint32_t external_id = kNone;  // the position among the delegate call's arguments
+  uint32_t external_id = kNone;                // the position among the delegate call's arguments
+  ImageLayout layout = ImageLayout::kUnknown;  // of an argument, where the program tells
 
   // kQInt8, kQUInt8, kQInt32
   float scale = 1.0f;
