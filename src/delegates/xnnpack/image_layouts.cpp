@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -47,29 +46,38 @@ uint32_t source_in_pixels(const Payload& payload, const std::vector<const Node*>
   return is_to_planes ? transpose->inputs[0] : kNone;
 }
 
-bool reads(const Node& node, uint32_t value) { return std::ranges::find(node.inputs, value) != node.inputs.end(); }
+// The nodes that read each value, in order.
+using Readers = std::vector<std::vector<size_t>>;
 
-// Where nodes stop to be written for pixels: with the first that needs planes, or at the end for what leaves the graph.
-size_t end_of_pixels(const Payload& payload, const std::vector<Node>& nodes, size_t begin, uint32_t value) {
-  for (size_t n = begin; n < nodes.size(); ++n) {
-    if (needs_planes(nodes[n].type) && reads(nodes[n], value)) return n;
-  }
-  return payload.values[value].is_external_output ? nodes.size() : begin;
-}
-
-// Whether nodes in [begin, end) but those `kept` read the value; all of them read `replacement` then.
-bool replace_reads(std::vector<Node>& nodes, size_t begin, size_t end, uint32_t value, uint32_t replacement,
-                   std::span<const size_t> kept = {}) {
-  bool is_read = false;
-  for (size_t n = begin; n < end; ++n) {
-    if (std::ranges::find(kept, n) != kept.end()) continue;
-    for (uint32_t& input : nodes[n].inputs) {
-      if (input != value) continue;
-      input = replacement;
-      is_read = true;
+Readers find_readers(const Payload& payload) {
+  Readers readers(payload.values.size());
+  for (size_t n = 0; n < payload.nodes.size(); ++n) {
+    for (const uint32_t input : payload.nodes[n].inputs) {
+      if (input != kNone && (readers[input].empty() || readers[input].back() != n)) readers[input].push_back(n);
     }
   }
-  return is_read;
+  return readers;
+}
+
+// Where nodes stop to be written for pixels: with the first that needs planes, or at the end for what leaves the graph.
+size_t end_of_pixels(const Payload& payload, const Readers& readers, uint32_t value) {
+  for (const size_t n : readers[value]) {
+    if (needs_planes(payload.nodes[n].type)) return n;
+  }
+  return payload.values[value].is_external_output ? payload.nodes.size() : 0;
+}
+
+void replace_input(Node& node, uint32_t value, uint32_t replacement) {
+  std::ranges::replace(node.inputs, value, replacement);
+}
+
+// Puts each node of `added` that has outputs behind the node of the same index.
+void insert_behind(std::vector<Node>& nodes, std::vector<Node> added) {
+  std::vector<Node> old = std::exchange(nodes, {});
+  for (size_t n = 0; n < old.size(); ++n) {
+    nodes.push_back(std::move(old[n]));
+    if (!added[n].outputs.empty()) nodes.push_back(std::move(added[n]));
+  }
 }
 
 bool are_images(const Payload& payload, const std::vector<uint32_t>& values) {
@@ -109,30 +117,46 @@ Value value_like(const Value& other, std::vector<int64_t> dims) {
   return value;
 }
 
-// A quantised image that node `turn` gives in pixels.
+// Lets nodes in front of `end` that read the conversion's floats read those of `source`, by a conversion of its own,
+// which is returned; without outputs where there are none.
+Node convert_instead(Payload& payload, const Readers& readers, size_t conversion, uint32_t source, size_t end) {
+  const uint32_t floats = payload.nodes[conversion].outputs[0];
+  if (readers[floats].empty() || readers[floats][0] >= end) return {};
+  Node added = payload.nodes[conversion];
+  added.inputs = {source};
+  added.outputs = {static_cast<uint32_t>(payload.values.size())};
+  payload.values.push_back(value_like(payload.values[floats], payload.values[source].dims));
+  for (const size_t n : readers[floats]) {
+    if (n < end) replace_input(payload.nodes[n], floats, added.outputs[0]);
+  }
+  return added;
+}
+
+// A quantised image that a node gives in pixels.
 struct TurnedImage {
   std::vector<size_t> conversions;  // nodes that give its floats
-  size_t end;  // the first node that reads it as pixels; those in front of it were written for planes
+  size_t end = 0;                   // the first node that reads it as pixels; those in front were written for planes
 };
 
-TurnedImage find_turned_image(const Payload& payload, const std::vector<bool>& is_pixels, size_t turn) {
-  const std::vector<Node>& nodes = payload.nodes;
-  std::vector<uint32_t> values = {nodes[turn].outputs[0]};
-  TurnedImage image{{}, turn + 1};
-  for (size_t n = turn + 1; n < nodes.size(); ++n) {
-    const Node& node = nodes[n];
-    if (std::ranges::none_of(values, [&](uint32_t v) { return reads(node, v); })) continue;
+TurnedImage find_turned_image(const Payload& payload, const Readers& readers, const std::vector<bool>& is_pixels,
+                              uint32_t value) {
+  TurnedImage image;
+  size_t first = payload.nodes.size();
+  bool leaves_in_pixels = false;
+  const auto visit = [&](size_t n) {
+    const Node& node = payload.nodes[n];
     const bool any_pixels = std::ranges::any_of(node.inputs, [&](uint32_t v) { return v != kNone && is_pixels[v]; });
-    if (takes_pixels(node.type) || (any_pixels && are_images(payload, node.inputs))) {
-      image.end = n;
-      return image;
-    }
-    const Value& result = payload.values[node.outputs[0]];
-    if (node.type != NodeType::kConvert || !is_float(result)) continue;
+    if (takes_pixels(node.type) || (any_pixels && are_images(payload, node.inputs))) first = std::min(first, n);
+  };
+  for (const size_t n : readers[value]) {
+    visit(n);
+    const Value& result = payload.values[payload.nodes[n].outputs[0]];
+    if (payload.nodes[n].type != NodeType::kConvert || !is_float(result)) continue;
     image.conversions.push_back(n);
-    values.push_back(node.outputs[0]);
-    if (result.is_external_output && result.layout == ImageLayout::kPixels) image.end = nodes.size();
+    leaves_in_pixels |= result.is_external_output && result.layout == ImageLayout::kPixels;
+    for (const size_t reader : readers[payload.nodes[n].outputs[0]]) visit(reader);
   }
+  if (leaves_in_pixels || first < payload.nodes.size()) image.end = first;
   return image;
 }
 
@@ -143,56 +167,43 @@ bool read_outputs_as_pixels(Payload& payload) {
   for (const Node& node : payload.nodes) {
     for (const uint32_t output : node.outputs) writers[output] = &node;
   }
-  std::vector<uint32_t> sources;
-  for (const Node& node : payload.nodes) sources.push_back(source_in_pixels(payload, writers, node));
-
-  bool has_any = false;
-  std::vector<Node> nodes = std::exchange(payload.nodes, {});
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    payload.nodes.push_back(nodes[n]);
-    if (sources[n] == kNone) continue;
-    const auto pixels = static_cast<uint32_t>(payload.values.size());
-    const uint32_t planes = nodes[n].outputs[0];
-    if (!replace_reads(nodes, n + 1, end_of_pixels(payload, nodes, n + 1, planes), planes, pixels)) continue;
-    has_any = true;
-    payload.values.push_back(value_like(payload.values[planes], payload.values[sources[n]].dims));
-    Node conversion = nodes[n];
-    conversion.inputs = {sources[n]};
-    conversion.outputs = {pixels};
-    payload.nodes.push_back(std::move(conversion));
+  const Readers readers = find_readers(payload);
+  std::vector<Node> added(payload.nodes.size());
+  for (size_t n = 0; n < payload.nodes.size(); ++n) {
+    const uint32_t source = source_in_pixels(payload, writers, payload.nodes[n]);
+    if (source == kNone) continue;
+    const size_t end = end_of_pixels(payload, readers, payload.nodes[n].outputs[0]);
+    added[n] = convert_instead(payload, readers, n, source, end);
   }
+  const bool has_any = std::ranges::any_of(added, [](const Node& node) { return !node.outputs.empty(); });
+  insert_behind(payload.nodes, std::move(added));
   return has_any;
 }
 
 bool read_turned_as_planes(Payload& payload) {
   const std::vector<bool> is_pixels = find_pixels(payload);
-  std::vector<Node>& nodes = payload.nodes;
-  std::vector<Node> added(nodes.size());  // behind the node of the same index, where it has outputs
+  const Readers readers = find_readers(payload);
+  std::vector<Node> added(payload.nodes.size());
   bool has_any = false;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    const uint32_t planes = nodes[n].inputs[0];
-    const bool is_turn = nodes[n].type == NodeType::kStaticTranspose && std::ranges::equal(nodes[n].perm, kToPixels) &&
+  for (size_t n = 0; n < payload.nodes.size(); ++n) {
+    const Node& node = payload.nodes[n];
+    const uint32_t planes = node.inputs[0], pixels = node.outputs[0];
+    const bool is_turn = node.type == NodeType::kStaticTranspose && std::ranges::equal(node.perm, kToPixels) &&
                          is_quantised(payload.values[planes]) && !is_pixels[planes];
-    if (!is_turn || !has_same_levels(payload.values[planes], payload.values[nodes[n].outputs[0]])) continue;
-    const TurnedImage image = find_turned_image(payload, is_pixels, n);
-    has_any |= replace_reads(nodes, n + 1, image.end, nodes[n].outputs[0], planes, image.conversions);
+    if (!is_turn || !has_same_levels(payload.values[planes], payload.values[pixels])) continue;
+    const TurnedImage image = find_turned_image(payload, readers, is_pixels, pixels);
     for (const size_t m : image.conversions) {
-      const auto floats = static_cast<uint32_t>(payload.values.size());
-      if (!replace_reads(nodes, m + 1, image.end, nodes[m].outputs[0], floats)) continue;
+      added[m] = convert_instead(payload, readers, m, planes, image.end);
+      has_any |= !added[m].outputs.empty();
+    }
+    for (const size_t m : readers[pixels]) {
+      if (m >= image.end || std::ranges::binary_search(image.conversions, m)) continue;
+      replace_input(payload.nodes[m], pixels, planes);
       has_any = true;
-      payload.values.push_back(value_like(payload.values[nodes[m].outputs[0]], payload.values[planes].dims));
-      added[m] = nodes[m];
-      added[m].inputs = {planes};
-      added[m].outputs = {floats};
     }
   }
-  if (!has_any) return false;
-  const std::vector<Node> old = std::exchange(payload.nodes, {});
-  for (size_t n = 0; n < old.size(); ++n) {
-    payload.nodes.push_back(old[n]);
-    if (!added[n].outputs.empty()) payload.nodes.push_back(std::move(added[n]));
-  }
-  return true;
+  insert_behind(payload.nodes, std::move(added));
+  return has_any;
 }
 
 bool turn_in_front_of_convolutions(Payload& payload) {
