@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,6 +31,10 @@ size_t utf8_length(std::string_view text) noexcept {
 }
 
 }  // namespace
+
+bool has_control_characters(std::string_view text) noexcept {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 127; });
+}
 
 bool is_valid_utf8(std::string_view text) noexcept {
   while (!text.empty()) {

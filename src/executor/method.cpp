@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <numeric>
 
 #include "base/error.h"
 #include "executor/overlaps.h"
@@ -19,6 +20,16 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
+}
+
+// Bytes of a method's arenas and of the tensors outside of them.
+uint64_t needed_bytes(const program::Method& method) {
+  uint64_t bytes = std::accumulate(method.arena_sizes.begin(), method.arena_sizes.end(), uint64_t{0});
+  for (const program::Value& value : method.values) {
+    const auto* tensor = std::get_if<program::Tensor>(&value);
+    if (tensor != nullptr && tensor->storage == program::Storage::kUnplanned) bytes += tensor->size_bytes;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -39,9 +50,7 @@ Method::Method(std::shared_ptr<Program> program, std::shared_ptr<const plan::Met
   try {
     place_values();
   } catch (const std::bad_alloc&) {
-    uint64_t bytes = 0;
-    for (const uint64_t size : plan_->method->arena_sizes) bytes += size;
-    fail_load(spec_.name, ": not enough memory for the ", bytes, " bytes the program plans");
+    fail_load(spec_.name, ": not enough memory for the ", needed_bytes(*plan_->method), " bytes the program needs");
   }
   for (const plan::State& state : plan_->states) {
     const auto& tensor = std::get<program::Tensor>(plan_->method->values[state.value]);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "program/tensor_decoder.h"
 
 namespace enr::program {
@@ -176,6 +177,7 @@ std::string decode_operator(const Table& table) {
   const std::string_view overload = table.string({1, "overload"});
   if (name.empty()) fail_load("name: missing");
   if (!overload.empty()) name.append(".").append(overload);
+  if (has_control_characters(name)) fail_load("name: ", quoted(name), " has control characters");
   return name;
 }
 
@@ -198,6 +200,7 @@ Delegate decode_delegate(const Table& table, const DataTables& data) {
   Delegate delegate;
   delegate.id = table.string({0, "id"});
   if (delegate.id.empty()) fail_load("id: missing");
+  if (has_control_characters(delegate.id)) fail_load("id: ", quoted(delegate.id), " has control characters");
   delegate.processed = decode_processed(table, data);
   for_each_table(table, {2, "compile_specs"}, [&](const Table& spec, size_t) {
     delegate.compile_specs.push_back({std::string(spec.string({0, "key"})), spec.bytes({1, "value"})});

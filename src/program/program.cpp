@@ -65,8 +65,7 @@ void decode_methods(const Table& table, DataTables& data, Program& program) {
       std::string given(plan.string({0, "name"}));
       if (given.empty()) fail_load("name: missing");
       // Every message about the method starts with it.
-      if (std::any_of(given.begin(), given.end(), [](unsigned char c) { return c < ' ' || c == 127; }))
-        fail_load("name: ", quoted(given), " has control characters");
+      if (has_control_characters(given)) fail_load("name: ", quoted(given), " has control characters");
       if (!names.insert(given).second) fail_load("name: ", quoted(given), " is there twice");
       return given;
     });

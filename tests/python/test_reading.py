@@ -222,6 +222,31 @@ def test_method_names_have_no_control_characters() -> None:
         en.Runtime.get().load_program(adder().build()).load_method("forward\0")
 
 
+def test_names_of_operators_and_backends_have_no_control_characters() -> None:
+    p = adder()
+    p.raw_call("a\x1b[31m", [0])
+    assert r"operators[1].name: 'a\x1b[31m' has control characters" in refusal(p.build())
+    p = adder()
+    p.delegate_call("a\nb", b"", [], [])
+    assert r"delegates[0].id: 'a\x0ab' has control characters" in refusal(p.build())
+
+
+def test_a_program_that_needs_more_memory_than_there_is_says_how_much() -> None:
+    resource = pytest.importorskip("resource")
+    p = ProgramBuilder()
+    p.output(p.call("aten::full.out", [2**30, 15], 1.0, out=p.tensor(np.float32, (2**30, 15), planned=False)))
+    program = en.Runtime.get().load_program(p.build())
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (2**34, limits[1]))
+    try:
+        with pytest.raises(
+            en.ProgramLoadError, match=f"not enough memory for the {15 * 2**32} bytes the program needs"
+        ):
+            program.load_method("forward")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
 def test_paths_that_are_not_utf_8(tmp_path: Path) -> None:
     path = Path(str(tmp_path) + "/\udcff.pte")
     path.write_bytes(adder().build())
