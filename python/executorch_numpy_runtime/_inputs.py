@@ -117,8 +117,8 @@ def _convert_exactly(
             array = np.array(array.tolist())
             if to_float and all(type(item) in (bool, int, float) for item in array.ravel()):  # integers beyond 64 bits
                 array = array.astype(np.float64)
-            if array.dtype == object:
-                raise TypeError("its elements are no numbers, or too large")
+        if array.dtype.kind not in "biufc" and not array.dtype.type.__module__.startswith("ml_dtypes"):
+            raise TypeError("its elements are no numbers, or too large")
         if array.dtype.kind == "c" and expected.kind != "c":
             raise TypeError("its elements are complex")
         with np.errstate(all="ignore"):

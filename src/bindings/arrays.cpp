@@ -1,6 +1,7 @@
 #define ENR_NUMPY_OWNER
 #include "bindings/arrays.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -104,15 +105,27 @@ void refuse_type(PyObject* inputs) {
   PyErr_Format(PyExc_TypeError, "inputs: expected a sequence of arrays, got %s", type_name(inputs).c_str());
 }
 
+// A list of what the iterator gives; ends, and is too long, after one more than the method takes.
+PyObject* list_of(PyObject* iterator, const executor::MethodSpec& spec) {
+  PyObject* list = PyList_New(0);
+  while (list != nullptr && PyList_Size(list) <= static_cast<Py_ssize_t>(spec.inputs.size())) {
+    PyObject* item = PyIter_Next(iterator);
+    if (item == nullptr && PyErr_Occurred() == nullptr) return list;
+    if (item == nullptr || PyList_Append(list, item) < 0) Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
 // The list or tuple itself, or a list of what it iterates over; a new reference, null with an error set.
-PyObject* list_or_tuple(PyObject* inputs) {
+PyObject* list_or_tuple(PyObject* inputs, const executor::MethodSpec& spec) {
   if (PyList_Check(inputs) != 0 || PyTuple_Check(inputs) != 0) return Py_NewRef(inputs);
   PyObject* iterator = PyObject_GetIter(inputs);
   if (iterator == nullptr) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) refuse_type(inputs);
     return nullptr;
   }
-  PyObject* list = PySequence_List(iterator);
+  PyObject* list = list_of(iterator, spec);
   Py_DECREF(iterator);
   return list;
 }
@@ -146,15 +159,20 @@ void Inputs::clear() noexcept {
 
 bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
   if (refuse_other_than_sequence(sequence, spec)) return false;
-  PyObject* fast = list_or_tuple(sequence);
+  PyObject* fast = list_or_tuple(sequence, spec);
   if (fast == nullptr) return false;
   owned_.push_back(fast);
-  const Py_ssize_t count = PySequence_Size(fast);
+  const bool is_list = PyList_Check(fast) != 0;
+  const Py_ssize_t count = is_list ? PyList_Size(fast) : PyTuple_Size(fast);
+  if (static_cast<size_t>(count) > spec.inputs.size()) {  // how many there are, where that is known
+    const Py_ssize_t total = fast == sequence ? count : PyObject_Size(sequence);
+    PyErr_Clear();
+    executor::fail_input_count(spec, static_cast<size_t>(std::max(count, total)), total < count);
+  }
   items_.reserve(static_cast<size_t>(count));
   arrays_.reserve(static_cast<size_t>(count));
   layouts_.reserve(static_cast<size_t>(count) * 2 * kMaxRank);
   owned_.reserve(static_cast<size_t>(count) + 1);
-  const bool is_list = PyList_Check(fast) != 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = is_list ? PyList_GetItem(fast, i) : PyTuple_GetItem(fast, i);  // borrowed
     if (item == nullptr) return false;
@@ -168,11 +186,6 @@ bool Inputs::read(PyObject* sequence, const executor::MethodSpec& spec) {
 }
 
 bool Inputs::add(PyObject* object, const executor::MethodSpec& spec, size_t index) {
-  // Too many inputs: the executor counts and reports them.
-  if (index >= spec.inputs.size()) {
-    items_.emplace_back();
-    return true;
-  }
   const executor::ValueSpec& expected = spec.inputs[index];
   if (expected.kind != executor::ValueKind::kTensor) return add_plain(object);
   if (PyArray_CheckExact(object)) {

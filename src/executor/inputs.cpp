@@ -109,6 +109,13 @@ bool matches_traced(const ValueSpec& spec, const Input& input) {
   }
 }
 
+// numpy takes any byte but 0 for true (a mask of 0 and 255 viewed as bool); kernels compute with 0 and 1.
+void normalize_bools(Tensor& tensor) noexcept {
+  if (tensor.dtype != DType::kBool) return;
+  auto* flags = tensor.as<uint8_t>();
+  for (size_t i = 0; i < tensor.size_bytes(); ++i) flags[i] = flags[i] != 0;
+}
+
 std::string expected_plain(const ValueSpec& spec) {
   struct Text {
     std::string operator()(std::monostate) const { return ""; }
@@ -123,18 +130,19 @@ std::string expected_plain(const ValueSpec& spec) {
 
 }  // namespace
 
-void check_inputs(const MethodSpec& spec, std::span<const Input> inputs) {
-  const size_t expected_count = spec.inputs.size();
-  if (inputs.size() != expected_count) {
-    std::string missing;
-    if (inputs.size() < expected_count) {
-      const ValueSpec& first = spec.inputs[inputs.size()];
-      missing = concat("; the first that is missing is ",
-                       first.kind == ValueKind::kTensor ? expected_tensor(first) : expected_plain(first));
-    }
-    fail_execution(spec.name, ": expected ", expected_count, expected_count == 1 ? " input" : " inputs", ", got ",
-                   inputs.size(), missing);
+void fail_input_count(const MethodSpec& spec, size_t count, bool or_more) {
+  const size_t expected = spec.inputs.size();
+  std::string rest = or_more ? " or more" : "";
+  if (count < expected) {
+    const ValueSpec& first = spec.inputs[count];
+    rest = concat("; the first that is missing is ",
+                  first.kind == ValueKind::kTensor ? expected_tensor(first) : expected_plain(first));
   }
+  fail_execution(spec.name, ": expected ", expected, expected == 1 ? " input" : " inputs", ", got ", count, rest);
+}
+
+void check_inputs(const MethodSpec& spec, std::span<const Input> inputs) {
+  if (inputs.size() != spec.inputs.size()) fail_input_count(spec, inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueSpec& expected = spec.inputs[i];
     if (expected.kind == ValueKind::kTensor) {
@@ -163,12 +171,13 @@ void copy_input(const TensorInput& input, Tensor& to) noexcept {
   if (size_bytes == 0) return;
   if (has_layout_of(input, to)) {
     std::memcpy(to.data, input.data, size_bytes);
-    return;
+    return normalize_bools(to);
   }
   std::array<int64_t, kMaxRank> to_strides_bytes;
   for (size_t d = 0; d < input.rank; ++d) to_strides_bytes[d] = to.stride(d) * static_cast<int64_t>(element);
   kernels::strided_copy(to.data, {to_strides_bytes.data(), input.rank}, input.data, {input.strides_bytes, input.rank},
                         to.sizes(), element);
+  normalize_bools(to);
 }
 
 }  // namespace enr::executor

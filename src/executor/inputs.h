@@ -28,10 +28,13 @@ struct UnknownInput {
 
 using Input = std::variant<std::monostate, TensorInput, int64_t, double, bool, std::string_view, UnknownInput>;
 
+// Throws kExecution for a number of inputs that is not the method's: `count`, or more.
+[[noreturn]] void fail_input_count(const MethodSpec& spec, size_t count, bool or_more = false);
+
 // Throws kExecution naming the method, the input, what was expected and what was given.
 void check_inputs(const MethodSpec& spec, std::span<const Input> inputs);
 
-// For inputs that check_inputs let pass.
+// For inputs that check_inputs let pass. Truth values become 0 or 1, whatever bytes stand for them.
 void copy_input(const TensorInput& input, Tensor& to) noexcept;
 
 // Whether the elements lie as `to` would have them once it has the input's sizes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -101,6 +102,7 @@ def test_dlpack_and_array_interface_are_taken(load):
         (None, "input 0: got NoneType"),
         (np.ma.array(np.zeros(3, np.float32), mask=[1, 0, 0]), "masked"),
         ([1.0, "x", 2.0], "input 0"),
+        (["1", "2", "3"], "input 0: the values do not convert: its elements are no numbers"),
         ([[1.0], [1.0, 2.0]], "input 0"),
         (np.array([None, 1, 2], object), "input 0"),
     ],
@@ -162,6 +164,40 @@ def test_the_number_of_inputs_is_checked(load):
     for inputs in (3, None, {"x": np.zeros(3, np.float32)}, "x", b"x"):
         with pytest.raises(TypeError, match=f"expected a sequence of arrays, got {type(inputs).__name__}"):
             method(inputs)
+
+
+def test_inputs_without_end_are_refused(load):
+    method = load(clone(np.float32, (3,)))
+    array = np.zeros(3, np.float32)
+    with pytest.raises(ExecutionError, match=r"expected 1 input, got 2 or more$"):
+        method(itertools.repeat(array))
+    with pytest.raises(ExecutionError, match=r"expected 1 input, got 1000000$"):
+        method(np.zeros((1_000_000, 2), np.float32))
+
+    class Endless:
+        def __getitem__(self, index):
+            return array
+
+        def __len__(self):
+            return 2**40
+
+    with pytest.raises(ExecutionError, match=rf"expected 1 input, got {2**40}$"):
+        method(Endless())
+
+
+@pytest.mark.parametrize("size", [7, 100_000])
+def test_any_byte_but_zero_is_true(load, size):
+    p = ProgramBuilder()
+    mask, other = p.input(np.bool_, (size,)), p.input(np.bool_, (size,))
+    for operator, argument in (("aten::eq.Scalar_out", True), ("aten::eq.Tensor_out", other)):
+        p.output(p.call(operator, mask, argument, out=p.tensor(np.bool_, (size,))))
+    p.output(p.call("aten::clone.out", mask, None, out=p.tensor(np.bool_, (size,))))
+    flags = (np.arange(size) % 3).astype(np.uint8) * 85  # 0, 85 and 170
+    for given in (flags.view(np.bool_), np.stack([flags, flags], 1).view(np.bool_)[:, 0]):
+        is_one, is_other, copy = load(p)([given, flags != 0])
+        np.testing.assert_array_equal(is_one, flags != 0)
+        assert is_other.all()
+        np.testing.assert_array_equal(copy.view(np.uint8), flags != 0)
 
 
 def test_what_iterates_is_a_sequence_and_its_own_errors_stay(load):
