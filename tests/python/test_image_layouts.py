@@ -264,3 +264,94 @@ def test_softmax_along_the_columns_of_an_argument_in_pixels() -> None:
     (got,) = run(g, x, dim_orders={0: PIXELS, 1: PIXELS})
     powers = np.exp(x - x.max(3, keepdims=True))
     np.testing.assert_allclose(got, powers / powers.sum(3, keepdims=True), rtol=1e-5)
+
+
+def quantised_at_run_time(g: PayloadBuilder, floats: PayloadValue, num_nonbatch_dims: int) -> PayloadValue:
+    quantised = g.value(floats.dims, "qdint8", num_nonbatch_dims=num_nonbatch_dims)
+    g.node("Convert", input=floats, output=quantised)
+    return quantised
+
+
+def linear(g: PayloadBuilder, rows: PayloadValue, weight: np.ndarray, output: PayloadValue) -> np.ndarray:
+    scales = np.full(len(weight), 0.01, np.float32)
+    filters, bias = g.constant(weight, "qcint8", scales=scales), g.constant(np.zeros(len(weight), np.float32))
+    g.node("FullyConnected", input=rows, filter=filters, bias=bias, output=output)
+    return weight * np.float32(0.01)
+
+
+def pointwise(g: PayloadBuilder, pixels: PayloadValue, weight: np.ndarray, output: PayloadValue) -> np.ndarray:
+    scales = np.full(len(weight), 0.01, np.float32)
+    filters = g.constant(weight[:, None, None, :], "qcint8", scales=scales)
+    bias = g.constant(np.zeros(len(weight), np.float32))
+    ones = dict.fromkeys(("kernel_height", "kernel_width", "stride_height", "stride_width"), 1)
+    ones |= {"dilation_height": 1, "dilation_width": 1, "groups": 1}
+    ones |= {"group_input_channels": weight.shape[1], "group_output_channels": len(weight)}
+    g.node("Conv2d", input=pixels, filter=filters, bias=bias, output=output, **ones)
+    return weight * np.float32(0.01)
+
+
+def weights(rows: int, columns: int, seed: int = 9) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-127, 127, (rows, columns), dtype=np.int8)
+
+
+def assert_near(got: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(got, expected, atol=0.02 * np.abs(expected).max())
+
+
+@SHAPES
+@pytest.mark.parametrize("in_pixels_already", [False, True])
+def test_images_that_a_linear_layer_and_a_convolution_quantise(shape: tuple[int, ...], in_pixels_already: bool) -> None:
+    """One conversion of the image in pixels for both, but the linear layer reads rows of planes."""
+    x = image(shape)
+    g = PayloadBuilder()
+    pixels = g.input(in_pixels(shape)) if in_pixels_already else g.value(in_pixels(shape))
+    if not in_pixels_already:
+        g.node("StaticTranspose", num_dims=4, perm=PIXELS, input=g.input(shape), output=pixels)
+    quantised = quantised_at_run_time(g, pixels, 3)
+    by_columns = linear(g, quantised, weights(6, shape[3]), g.output((*shape[:3], 6)))
+    by_channels = pointwise(g, quantised, weights(5, shape[1]), g.output((*in_pixels(shape)[:3], 5)))
+    first, second = run(g, x, dim_orders={0: PIXELS} if in_pixels_already else None)
+    assert_near(first, x @ by_columns.T)
+    assert_near(second, np.einsum("nchw,oc->nhwo", x, by_channels))
+
+
+@SHAPES
+@pytest.mark.parametrize("behind_convolution", [False, True])
+def test_convolutions_that_quantise_what_a_linear_layer_gives(shape: tuple[int, ...], behind_convolution: bool) -> None:
+    """The image is turned where the linear layer's comes from, or, in pixels already, not at all."""
+    x, channels = image(shape), shape[1]
+    g = PayloadBuilder()
+    pixels = g.value(in_pixels(shape))
+    g.node("StaticTranspose", num_dims=4, perm=PIXELS, input=g.input(shape), output=pixels)
+    given = pixels
+    if behind_convolution:
+        convolved, given = g.value(in_pixels(shape)), g.value(shape)
+        first = pointwise(g, quantised_at_run_time(g, pixels, 3), weights(channels, channels, 1), convolved)
+        g.node("StaticTranspose", num_dims=4, perm=(0, 3, 1, 2), input=convolved, output=given)
+        x = np.einsum("nchw,oc->nohw", x, first)
+    planes, result = g.value(shape), g.output(in_pixels(shape))
+    by_columns = linear(g, quantised_at_run_time(g, given, 1), weights(shape[3], shape[3]), planes)
+    by_channels = pointwise(g, quantised_at_run_time(g, planes, 3), weights(channels, channels), result)
+    (got,) = run(g, image(shape))
+    assert_near(got, np.einsum("nchw,oc->nhwo", x @ by_columns.T, by_channels))
+
+
+@SHAPES
+def test_sums_of_a_linear_layer_s_and_a_convolution_s_are_pixels(shape: tuple[int, ...]) -> None:
+    x, channels = image(shape), shape[1]
+    g = PayloadBuilder()
+    planes, pixels, given = g.value(shape), g.value(in_pixels(shape)), g.input(shape)
+    by_columns = linear(g, quantised_at_run_time(g, given, 1), weights(shape[3], shape[3]), planes)
+    g.node("StaticTranspose", num_dims=4, perm=PIXELS, input=planes, output=pixels)
+    other, total = g.input(in_pixels(shape)), g.value(in_pixels(shape))
+    window = dict.fromkeys(("pooling_height", "stride_height", "stride_width", "dilation_height", "dilation_width"), 1)
+    pooled = g.value(in_pixels(shape))
+    g.node("MaxPooling2d", input=other, output=pooled, **window, pooling_width=2, padding_left=1)
+    g.node("Add", input1=pixels, input2=pooled, output=total)
+    by_channels = pointwise(
+        g, quantised_at_run_time(g, total, 3), weights(channels, channels), g.output(in_pixels(shape))
+    )
+    y = image(shape, 1)
+    highest = np.maximum(y, np.pad(y, ((0, 0),) * 3 + ((1, 0),), constant_values=-9)[..., :-1])
+    (got,) = run(g, x, y, dim_orders={1: PIXELS})
+    assert_near(got, np.einsum("nchw,oc->nhwo", x @ by_columns.T + highest, by_channels))

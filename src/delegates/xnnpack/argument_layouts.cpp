@@ -70,7 +70,7 @@ class Reckoning {
   bool is_mistaken(const Node& node) const {
     if (node.type != NodeType::kConvert) return false;
     const Value &from = payload_.values[node.inputs[0]], &to = payload_.values[node.outputs[0]];
-    if (is_float(from) && is_quantised(to)) {
+    if (is_float(from) && (is_quantised(to) || to.type == DataType::kQDInt8)) {
       return from.is_external_input && from.layout == Layout::kPixels;
     }
     return is_float(to) && mistaken_[node.inputs[0]];
@@ -148,30 +148,48 @@ class Reckoning {
   std::vector<Read> reads_of_planes_;  // of mistaken values
 };
 
+uint32_t add_planes(Payload& payload, uint32_t pixels) {
+  Value value = payload.values[pixels];
+  value.dims = planes_of(value.dims);
+  value.is_external_input = value.is_external_output = false;
+  value.external_id = kNone;
+  payload.values.push_back(std::move(value));
+  return static_cast<uint32_t>(payload.values.size() - 1);
+}
+
+Node turn_to_planes(uint32_t pixels, uint32_t planes) {
+  Node node;
+  node.type = NodeType::kStaticTranspose;
+  node.perm.assign(std::begin(kToPlanes), std::end(kToPlanes));
+  node.inputs = {pixels};
+  node.outputs = {planes};
+  return node;
+}
+
 void turn(Payload& payload, const std::vector<Read>& reads) {
   std::vector<uint32_t> planes_by_value(payload.values.size(), kNone);
   for (const auto [n, i] : reads) {
     uint32_t& input = payload.nodes[n].inputs[i];
     uint32_t& planes = planes_by_value[input];
-    if (planes == kNone) {
-      planes = static_cast<uint32_t>(payload.values.size());
-      Value value = payload.values[input];
-      value.dims = planes_of(value.dims);
-      payload.values.push_back(std::move(value));
-    }
+    if (planes == kNone) planes = add_planes(payload, input);
     input = planes;
   }
   std::vector<Node> nodes = std::exchange(payload.nodes, {});
   for (Node& node : nodes) {
-    const uint32_t output = node.outputs[0];
+    const uint32_t output = node.outputs[0], planes = planes_by_value[output];
     payload.nodes.push_back(std::move(node));
-    if (planes_by_value[output] == kNone) continue;
-    Node transpose;
-    transpose.type = NodeType::kStaticTranspose;
-    transpose.perm.assign(std::begin(kToPlanes), std::end(kToPlanes));
-    transpose.inputs = {output};
-    transpose.outputs = {planes_by_value[output]};
-    payload.nodes.push_back(std::move(transpose));
+    if (planes == kNone) continue;
+    if (payload.values[output].type == DataType::kQDInt8) {
+      // Rows are others in planes: these are quantised once more.
+      Node conversion = payload.nodes.back();
+      const uint32_t floats = add_planes(payload, conversion.inputs[0]);
+      payload.nodes.push_back(turn_to_planes(conversion.inputs[0], floats));
+      conversion.inputs = {floats};
+      conversion.outputs = {planes};
+      payload.nodes.push_back(std::move(conversion));
+    } else {
+      payload.nodes.push_back(turn_to_planes(output, planes));
+    }
   }
 }
 

@@ -68,7 +68,8 @@ graph::Graph checked_graph(Payload& payload) {
 // The graph of the payload, which is changed to what was meant.
 graph::Graph make_graph(Payload& payload) {
   Payload meant = payload;
-  bool is_changed = turn_quantised_arguments(meant);
+  bool is_changed = quantise_rows_beside_images(meant);
+  is_changed |= turn_quantised_arguments(meant);
   is_changed |= read_outputs_as_pixels(meant);
   is_changed |= read_turned_as_planes(meant);
   is_changed |= turn_in_front_of_convolutions(meant);

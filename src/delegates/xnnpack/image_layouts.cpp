@@ -106,6 +106,34 @@ std::vector<bool> find_pixels(const Payload& payload) {
   return is_pixels;
 }
 
+// Which values are images in planes for sure: results of nodes that need planes, and what comes of them. In front of
+// what quantises images at run time, a turn to pixels is the exporter's where an argument or a concatenation goes in;
+// elsewhere it is a permutation of the program's own.
+std::vector<bool> find_planes(const Payload& payload, const std::vector<bool>& is_pixels) {
+  std::vector<bool> is_planes(payload.values.size()), ends_a_trace(payload.values.size());
+  for (const uint32_t id : payload.externals) ends_a_trace[id] = true;
+  for (const Node& node : payload.nodes) {
+    const uint32_t input = node.inputs[0], output = node.outputs[0];
+    ends_a_trace[output] = node.type == NodeType::kConcatenate2;
+    bool in_planes = needs_planes(node.type);
+    if (node.type == NodeType::kStaticTranspose) {
+      const bool is_turn =
+          std::ranges::equal(node.perm, kToPixels) && (ends_a_trace[input] || is_quantised(payload.values[input]));
+      in_planes = is_planes[input] && !is_turn;
+    } else if (!takes_pixels(node.type) && !in_planes) {
+      in_planes = std::ranges::any_of(node.inputs, [&](uint32_t v) { return v != kNone && is_planes[v]; });
+    }
+    is_planes[output] = in_planes && !is_pixels[output] && payload.values[output].dims.size() == 4;
+  }
+  return is_planes;
+}
+
+// At run time, for a convolution.
+bool quantises_image(const Payload& payload, const Node& node) {
+  const Value& result = payload.values[node.outputs[0]];
+  return node.type == NodeType::kConvert && result.type == DataType::kQDInt8 && result.num_nonbatch_dims == 3;
+}
+
 bool has_same_levels(const Value& a, const Value& b) {
   return a.type == b.type && a.scale == b.scale && a.zero_point == b.zero_point;
 }
@@ -206,6 +234,33 @@ bool read_turned_as_planes(Payload& payload) {
   return has_any;
 }
 
+bool quantise_rows_beside_images(Payload& payload) {
+  const Readers readers = find_readers(payload);
+  std::vector<Node> nodes = std::exchange(payload.nodes, {});
+  std::vector<uint32_t> rows_of(payload.values.size(), kNone);
+  bool has_any = false;
+  for (Node& node : nodes) {
+    const uint32_t image = node.outputs[0];
+    const bool has_rows = std::ranges::any_of(
+        readers[image], [&](size_t reader) { return nodes[reader].type == NodeType::kFullyConnected; });
+    if (quantises_image(payload, node) && has_rows) {
+      has_any = true;
+      rows_of[image] = static_cast<uint32_t>(payload.values.size());
+      Value rows = payload.values[image];
+      rows.num_nonbatch_dims = 1;
+      payload.values.push_back(std::move(rows));
+      Node conversion = node;
+      conversion.outputs = {rows_of[image]};
+      payload.nodes.push_back(std::move(conversion));
+    }
+    if (node.type == NodeType::kFullyConnected && rows_of[node.inputs[0]] != kNone) {
+      node.inputs[0] = rows_of[node.inputs[0]];
+    }
+    payload.nodes.push_back(node);
+  }
+  return has_any;
+}
+
 bool turn_in_front_of_convolutions(Payload& payload) {
   struct Turn {
     uint32_t planes, pixels;
@@ -213,18 +268,14 @@ bool turn_in_front_of_convolutions(Payload& payload) {
   };
   std::vector<Turn> turns;
   std::vector<uint32_t> turn_of(payload.values.size(), kNone);  // where a value comes from, by first inputs
-  const std::vector<bool> is_pixels = find_pixels(payload);
+  const std::vector<bool> is_pixels = find_pixels(payload), is_planes = find_planes(payload, is_pixels);
   std::vector<Node> nodes = std::exchange(payload.nodes, {});
-  const auto is_image_quantised = [&](const Node& node) {
-    const Value& result = payload.values[node.outputs[0]];
-    return node.type == NodeType::kConvert && result.type == DataType::kQDInt8 && result.num_nonbatch_dims == 3;
-  };
   for (size_t n = 0; n < nodes.size(); ++n) {
     const Node& node = nodes[n];
     const uint32_t input = node.inputs[0];
     uint32_t turn = turn_of[input];
     if (turn != kNone && turns[turn].end == nodes.size() &&
-        (is_image_quantised(node) || (takes_pixels(node.type) && input == turns[turn].pixels))) {
+        (quantises_image(payload, node) || (takes_pixels(node.type) && input == turns[turn].pixels))) {
       turns[turn].end = n;
     }
     if (turn == kNone && node.type == NodeType::kStaticTranspose && std::ranges::equal(node.perm, kToPixels) &&
@@ -232,23 +283,24 @@ bool turn_in_front_of_convolutions(Payload& payload) {
       turn = static_cast<uint32_t>(turns.size());
       turns.push_back({input, node.outputs[0], nodes.size()});
     }
-    if (node.type == NodeType::kFullyConnected || is_pixels[node.outputs[0]]) turn = kNone;
+    if (is_pixels[node.outputs[0]]) turn = kNone;
     for (const uint32_t output : node.outputs) turn_of[output] = turn;
   }
 
   bool has_any = false;
   for (size_t n = 0; n < nodes.size(); ++n) {
     Node& node = nodes[n];
-    const uint32_t first = turn_of[node.inputs[0]];
-    const bool is_end = first != kNone && turns[first].end == n && node.inputs[0] != turns[first].pixels;
-    for (uint32_t& input : node.inputs) {
-      if (input == kNone || input >= turn_of.size() || turn_of[input] == kNone) continue;
-      const Turn& turn = turns[turn_of[input]];
-      if (input != turn.pixels || turn.end == nodes.size() || n >= turn.end) continue;
-      input = turn.planes;
+    const uint32_t input = node.inputs[0], first = turn_of[input];
+    const bool is_end = first != kNone && turns[first].end == n && input != turns[first].pixels;
+    const bool is_unturned = quantises_image(payload, node) && is_planes[input];
+    for (uint32_t& read : node.inputs) {
+      if (read == kNone || turn_of[read] == kNone) continue;
+      const Turn& turn = turns[turn_of[read]];
+      if (read != turn.pixels || turn.end == nodes.size() || n >= turn.end) continue;
+      read = turn.planes;
       has_any = true;
     }
-    if (is_end) {
+    if (is_end || is_unturned) {
       has_any = true;
       Node transpose;
       transpose.type = NodeType::kStaticTranspose;

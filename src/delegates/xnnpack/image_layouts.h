@@ -27,9 +27,13 @@ bool read_outputs_as_pixels(Payload& payload);
 // Whether there were any.
 bool read_turned_as_planes(Payload& payload);
 
+// A linear layer and a convolution that quantise one image at run time are given one conversion, the convolution's,
+// which has no rows for the linear layer: gives that a conversion of its own. Whether there were any.
+bool quantise_rows_beside_images(Payload& payload);
+
 // In front of a convolution that quantises its image at run time, the image is turned to pixels where it comes from, as
-// far back as it does, for all who read it; the nodes in between are written for planes. Turns it in front of the
-// convolution instead. Whether there were any.
+// far back as it does, for all who read it; the nodes in between are written for planes, or, where it comes from
+// pixels, it is not turned at all. Turns it in front of the convolution instead. Whether there were any.
 bool turn_in_front_of_convolutions(Payload& payload);
 
 // A softmax along the program's last dim, the columns, is left along the last dim of the pixels, the channels: turns
