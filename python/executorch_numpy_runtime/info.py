@@ -39,6 +39,7 @@ def _check_environment() -> None:
     text = os.environ.get("ENR_NUM_THREADS", "").strip()
     if text and not text.isdecimal():
         raise ExecutionError(f"ENR_NUM_THREADS={text}: expected a number of threads, or 0 for the default")
+    _core.isa()  # raises where ENR_ISA names none: kernels, which look it up too, must not throw
 
 
 _check_environment()
