@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from . import _core, info
 from ._compare import check_outputs
+from ._metadata import MethodMeta
 from ._state import States
 from .errors import ProgramLoadError
 
@@ -78,14 +79,15 @@ class Method(_core.Method):
         return str(self.metadata["name"])
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> MethodMeta:
         """``num_inputs``, ``num_outputs``, ``inputs``, ``outputs`` and ``backends``.
 
         Each input and output is a dictionary with ``kind``; tensors have ``scalar_type`` (a code), ``dtype``,
         ``shape`` (the upper bound where ``dynamic``), ``dim_order``, ``is_memory_planned`` and ``nbytes``; others have
         ``value``, of inputs the only one the program was exported for, and -1 and ``[]`` for code and shape.
+        It also has the methods of ``executorch.runtime``: ``num_inputs()``, ``input_tensor_meta(0).sizes()``, ...
         """
-        return self.describe()
+        return MethodMeta(self.describe())
 
     @property
     def state(self) -> States:
@@ -167,13 +169,13 @@ class Program:
         """
         return Method(self._core_program, self._known(name), False)
 
-    def metadata(self, name: str) -> dict[str, Any]:
+    def metadata(self, name: str) -> MethodMeta:
         """``Method.metadata`` without loading the method.
 
         Raises:
             ProgramLoadError: no such method.
         """
-        return self._core_program.metadata(self._known(name))
+        return MethodMeta(self._core_program.metadata(self._known(name)))
 
     def seed(self, value: int) -> None:
         """Seed what ``rand``, ``randn`` and ``native_dropout`` draw from (0 at load).

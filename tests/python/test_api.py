@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import os
 import pickle
 import re
@@ -214,6 +215,25 @@ def test_names_of_the_official_module():
     program = runtime.load_program(tiny(), verification=en.Verification.Minimal, enable_etdump=False)
     assert program.metadata("forward")["num_inputs"] == 1
     assert program.load_method("forward").execute([np.ones(2, np.float32)])[0][0] == 1
+
+
+def test_metadata_has_the_methods_of_the_official_module():
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2, 3))
+    p.scalar_input(7)
+    p.output(p.call("aten::clone.out", x, None, out=p.tensor(np.float32, (2, 3))))
+    program = en.Runtime.get().load_program(p.build())
+    for meta in (program.metadata("forward"), program.load_method("forward").metadata):
+        assert (meta.name(), meta.num_inputs(), meta.num_outputs()) == ("forward", 2, 1)
+        for info in (meta.input_tensor_meta(0), meta.output_tensor_meta(0)):
+            assert (info.sizes(), info.dtype(), info.nbytes(), info.is_memory_planned()) == ((2, 3), 6, 24, True)
+            assert "sizes=[2, 3], dtype=float32" in repr(info)
+        for index in (2, -1):
+            with pytest.raises(IndexError, match=f"forward: input {index}: the method has 2"):
+                meta.input_tensor_meta(index)
+        with pytest.raises(TypeError, match="forward: input 1 is of kind int, expected a tensor"):
+            meta.input_tensor_meta(1)
+        assert json.loads(json.dumps(meta)) == meta
 
 
 def test_threads_can_be_set():
