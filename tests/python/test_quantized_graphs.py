@@ -119,6 +119,26 @@ def test_arguments_that_are_only_quantised_and_dequantised() -> None:
     np.testing.assert_array_equal(got[2], np.maximum(z, 0))
 
 
+def program_of_nothing(*shapes: tuple[int, ...]) -> bytes:
+    g = PayloadBuilder()
+    g.extra_fields[3] = Scalar("u32", 1 + len(shapes))
+    p = ProgramBuilder()
+    given = p.input(np.float32, shapes[0])
+    outputs = [p.tensor(np.float32, shape) for shape in shapes]
+    p.delegate_call("XnnpackBackend", g.build(), [given], outputs)
+    p.output(*outputs)
+    return p.build()
+
+
+def test_arguments_of_which_nothing_is_left() -> None:
+    """Between operators that are not delegated: quantised and dequantised, by what is lost."""
+    x = image((2, 3, 4))
+    method = en.Runtime.get().load_program(program_of_nothing(x.shape)).load_method("forward")
+    np.testing.assert_array_equal(method([x])[0], x)
+    with pytest.raises(en.ProgramLoadError, match="num_externs: is 3, the graph has no values"):
+        en.Runtime.get().load_program(program_of_nothing((2,), (2,))).load_method("forward")
+
+
 @pytest.mark.parametrize("floats_too", [False, True])
 def test_values_of_an_image_with_the_dims_of_another_layout(floats_too: bool) -> None:
     x = image((2, 3, 4, 5))

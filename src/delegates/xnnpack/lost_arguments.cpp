@@ -1,6 +1,9 @@
 #include "delegates/xnnpack/lost_arguments.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/error.h"
 
 namespace enr::delegates::xnnpack {
 
@@ -93,6 +96,36 @@ LostConversions restore_lost_arguments(uint32_t argument_count, const std::vecto
     lost.after.push_back(conversion(sinks[i], add_argument(values, sinks[i], missing[inputs + i], false)));
   }
   return lost;
+}
+
+void restore_lost_graph(Payload& payload, std::span<const program::Tensor* const> arguments) {
+  if (!payload.values.empty() || payload.argument_count == 0) return;
+  const auto is_float = [](const program::Tensor* tensor) {
+    return tensor != nullptr && (tensor->dtype == DType::kFloat32 || tensor->dtype == DType::kFloat16);
+  };
+  const bool passes_on = payload.argument_count == 2 && arguments.size() == 2 && is_float(arguments[0]) &&
+                         arguments[0]->sizes.size() <= kMaxRank && is_float(arguments[1]) &&
+                         arguments[0]->dtype == arguments[1]->dtype && arguments[0]->sizes == arguments[1]->sizes &&
+                         arguments[0]->dim_order == arguments[1]->dim_order;
+  if (!passes_on) {
+    fail_load("num_externs: is ", payload.argument_count, ", the graph has no values", kLostArguments);
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    Value value;
+    value.type = arguments[i]->dtype == DType::kFloat32 ? DataType::kFloat32 : DataType::kFloat16;
+    for (const uint8_t dim : arguments[i]->dim_order) value.dims.push_back(arguments[i]->sizes[dim]);
+    if (value.dims.empty()) value.dims = {1};
+    value.external_id = i;
+    value.is_external_input = i == 0;
+    value.is_external_output = i == 1;
+    payload.values.push_back(std::move(value));
+    payload.externals.push_back(i);
+  }
+  Node copy;
+  copy.type = NodeType::kCopy;
+  copy.inputs = {0};
+  copy.outputs = {1};
+  payload.nodes.push_back(std::move(copy));
 }
 
 }  // namespace enr::delegates::xnnpack

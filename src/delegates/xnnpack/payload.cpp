@@ -15,10 +15,6 @@ namespace {
 using flatbuffer::for_each_table;
 using flatbuffer::Table;
 
-constexpr const char* kLostArguments =
-    "; the exporter lost what writes the other arguments (of an operator that was quantised, but not delegated: leave "
-    "it unquantised)";
-
 std::vector<uint32_t> collect_externals(uint32_t declared, const std::vector<Value>& values) {
   std::vector<uint32_t> externals;
   for (uint32_t i = 0; i < values.size(); ++i) {
