@@ -9,6 +9,7 @@
 #include "delegates/xnnpack/declared_shapes.h"
 #include "delegates/xnnpack/image_layouts.h"
 #include "delegates/xnnpack/lost_arguments.h"
+#include "delegates/xnnpack/lost_scales.h"
 #include "delegates/xnnpack/payload.h"
 #include "delegates/xnnpack/translate.h"
 #include "graph/compiled_graph.h"
@@ -152,6 +153,7 @@ class Compiled : public CompiledDelegate {
       : payload_(decode_payload(
             delegate.processed, [&](std::string_view key) { return program.find_named_data(key); }, "")) {
     restore_lost_graph(payload_, arguments);
+    restore_lost_scales(payload_, arguments);
     for (const uint32_t id : payload_.externals) {
       const Value& value = payload_.values[id];
       if (value.is_external_input && value.is_external_output) {
