@@ -1,10 +1,10 @@
 """Compares the rows of bench_elementwise with the same operations in numpy, on one thread.
 
-python benchmarks/elementwise.py BUILD/bench_elementwise [filter]
+python benchmarks/elementwise.py BUILD/bench_elementwise [FILTER]
 """
 
+import argparse
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -104,7 +104,12 @@ def broadcast(name):
 
 
 def main():
-    lines = subprocess.run(sys.argv[1:], check=True, capture_output=True, text=True).stdout.splitlines()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", metavar="BUILD/bench_elementwise", help="built with -DENR_BENCH=ON")
+    parser.add_argument("filter", nargs="*", metavar="FILTER", help="part of the rows' names")
+    args = parser.parse_args()
+    command = [args.bench, *args.filter]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     print(lines[0], "and numpy", np.__version__)
     worst = []
     for line in lines[1:]:
