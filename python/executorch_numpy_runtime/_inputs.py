@@ -76,6 +76,8 @@ def to_array(value: Any, code: int, method: str, index: int) -> np.ndarray[Any, 
         if isinstance(value, np.ndarray) and type(value) is np.ndarray
         else _from_object(value, method, index, code)
     )
+    if bits is not None and array.dtype.type is np.void and array.dtype == np.dtype(f"V{bits.itemsize}"):
+        array = array.view(bits)  # as numpy saves and loads what only ml_dtypes knows
     if array.dtype.newbyteorder("=") == expected or (bits is not None and array.dtype.newbyteorder("=") == bits):
         array = array.view(bits) if bits is not None and array.dtype != bits and array.dtype.isnative else array
         wanted = bits if bits is not None else expected

@@ -347,6 +347,19 @@ def test_bfloat16_comes_as_ml_dtypes_and_goes_as_either(load):
         np.testing.assert_array_equal(got.view(np.uint16), bits)
 
 
+def test_bfloat16_that_was_saved_and_loaded_is_taken(load, tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    method = load(clone(15, (3,)))
+    array = np.array([1, 2.5, -3], ml_dtypes.bfloat16)
+    np.save(tmp_path / "saved.npy", array)
+    loaded = np.load(tmp_path / "saved.npy")
+    assert loaded.dtype == np.dtype("V2")
+    np.testing.assert_array_equal(method([loaded])[0], array)
+    for other in (np.zeros(3, "V4"), np.zeros(3, [("bits", np.uint16)])):
+        with pytest.raises(ExecutionError, match="expected an array of bfloat16"):
+            method([other])
+
+
 def test_bfloat16_is_raw_bits_without_ml_dtypes(load, monkeypatch):
     import sys
 
