@@ -39,7 +39,7 @@ class CompiledDelegate {
   virtual std::unique_ptr<DelegateInstance> instantiate() const = 0;
 
   // What the payload computes, so that it can be compiled together with what is around the call, and where the graph's
-  // arguments are among the call's.
+  // arguments are among the call's, in order.
   virtual const graph::Graph& graph() const noexcept = 0;
   virtual std::span<const uint32_t> positions() const noexcept = 0;
 };

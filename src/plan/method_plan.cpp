@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "plan/caller_memory.h"
 #include "plan/endless_loops.h"
+#include "plan/lost_outputs.h"
 #include "plan/overlaps.h"
 #include "plan/requirements.h"
 #include "program/list_items.h"
@@ -41,6 +42,7 @@ class Builder {
     for (const std::string& name : method_.operators) plan_->operators.push_back(operator_table().find(name));
     compile_delegates();
     for (const program::Chain& chain : method_.chains) flatten(chain);
+    check_lost_outputs(*plan_);
     find_redirected();
     find_states();
     const auto states_of = states_of_values();

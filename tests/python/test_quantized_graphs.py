@@ -139,6 +139,27 @@ def test_arguments_of_which_nothing_is_left() -> None:
         en.Runtime.get().load_program(program_of_nothing((2,), (2,))).load_method("forward")
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+def test_outputs_of_which_nothing_is_left(is_read: bool) -> None:
+    """The dequantised weights of an operator that is not delegated, in front of the outputs that are left."""
+    x = image((2, 3))
+    g = PayloadBuilder()
+    given, result = g.input(x.shape), g.output(x.shape)
+    g.node("Clamp", input=given, output=result, output_min=0.0)
+    result.external_id = 2
+    g.extra_fields[3] = Scalar("u32", 3)
+    p = ProgramBuilder()
+    argument, lost, out = p.input(np.float32, x.shape), *(p.tensor(np.float32, x.shape) for _ in range(2))
+    p.delegate_call("XnnpackBackend", g.build(), [argument], [lost, out])
+    p.output(*([out, lost] if is_read else [out]))
+    if is_read:
+        with pytest.raises(en.ProgramLoadError, match="argument 1 is read by others, but nothing writes it"):
+            en.Runtime.get().load_program(p.build()).load_method("forward")
+    else:
+        method = en.Runtime.get().load_program(p.build()).load_method("forward")
+        np.testing.assert_array_equal(method([x])[0], np.maximum(x, 0))
+
+
 @pytest.mark.parametrize("floats_too", [False, True])
 def test_values_of_an_image_with_the_dims_of_another_layout(floats_too: bool) -> None:
     x = image((2, 3, 4, 5))
