@@ -36,7 +36,7 @@ def _from_object(value: Any, method: str, index: int, code: int) -> np.ndarray[A
             ) from error
     try:
         return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, UserWarning) as error:  # numpy before 1.24 warns of ragged lists
         if hasattr(value, "__dlpack__"):
             bits = _bits_of_tensor(value, code)
             if bits is not None:

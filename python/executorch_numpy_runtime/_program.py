@@ -124,6 +124,8 @@ class Method(_core.Method):
         raise TypeError("a loaded method cannot be pickled: load the program in the process that needs it")
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_state"):  # a traceback with values shows it while loading fails
+            return "<Method: not loaded>"
         meta = self.metadata
         return f"<Method {meta['name']!r}: {meta['num_inputs']} inputs, {meta['num_outputs']} outputs>"
 

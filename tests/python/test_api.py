@@ -10,6 +10,7 @@ import pickle
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -234,6 +235,17 @@ def test_metadata_has_the_methods_of_the_official_module():
         with pytest.raises(TypeError, match="forward: input 1 is of kind int, expected a tensor"):
             meta.input_tensor_meta(1)
         assert json.loads(json.dumps(meta)) == meta
+
+
+def test_a_method_that_did_not_load_has_a_text():
+    p = ProgramBuilder()
+    p.raw_call("no::such", [p.input(np.float32, (2,)).index])
+    program = en.Runtime.get().load_program(p.build())
+    with pytest.raises(en.OperatorNotFound) as error:
+        program.load_method("forward")
+    frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.value.__traceback__)]
+    methods = [values["self"] for values in frames if isinstance(values.get("self"), en.Method)]
+    assert [repr(method) for method in methods] == ["<Method: not loaded>"]
 
 
 def test_threads_can_be_set():
