@@ -338,12 +338,86 @@ TEST_CASE("convolution: Winograd's formats") {
     }
   }
   CHECK_THROWS_AS(ConvPlan(square_shape(9, 8, 8, 3, 2, 1), ConvWeights::kWinograd4), Error);
+  CHECK_THROWS_AS(ConvPlan(square_shape(9, 8, 8, 3, 1, 1), ConvWeights::kWinograd3), Error);
+}
+
+TEST_CASE("convolution: Winograd's formats of stride 2") {
+  struct Case {
+    size_t kernel;
+    ConvWeights format;
+  };
+  for (const Case& c :
+       {Case{5, ConvWeights::kWinograd2}, Case{5, ConvWeights::kWinograd4}, Case{6, ConvWeights::kWinograd2},
+        Case{6, ConvWeights::kWinograd4}, Case{7, ConvWeights::kWinograd3}, Case{8, ConvWeights::kWinograd3}}) {
+    const Extras extras = {.format = c.format, .tolerance = 8e-6};
+    for (const size_t size : {1, 2, 4, 7, 8, 13, 22, 31}) {
+      for (const size_t pad : {0, 1, 2, 3, 4, 9}) {
+        if (size + 2 * pad < c.kernel) continue;
+        for (const size_t inputs : {1, 3, 5}) check(square_shape(size, inputs, 30 + inputs, c.kernel, 2, pad), extras);
+      }
+    }
+    ConvShape s = square_shape(23, 18, 40, c.kernel, 2, 3);
+    s.batch = 3;
+    s.input_width = 17;
+    s.pad_left = 0;
+    s.pad_bottom = 2;
+    s.input_pixel_stride = 21;
+    s.output_pixel_stride = 47;
+    check(s, {.with_activation = true,
+              .with_residual = true,
+              .min = -1.0f,
+              .max = 2.0f,
+              .format = c.format,
+              .tolerance = 8e-6});
+    const Threads one(1);
+    s = square_shape(90, 3, 64, c.kernel, 2, 3);
+    const std::vector<float> want = check(s, extras);
+    for (const size_t threads : {2, 3, 8}) {
+      set_num_threads(threads);
+      const std::vector<float> got = check(s, extras);
+      CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
+    }
+  }
+  CHECK(ConvPlan(square_shape(224, 3, 64, 7, 2, 3)).weights_format() == ConvWeights::kWinograd3);
+  CHECK_THROWS_AS(ConvPlan(square_shape(224, 3, 64, 7, 2, 3), ConvWeights::kWinograd4), Error);
+  CHECK_THROWS_AS(ConvPlan(square_shape(224, 3, 64, 5, 2, 3), ConvWeights::kWinograd3), Error);
+  CHECK_THROWS_AS(ConvPlan(square_shape(224, 6, 64, 5, 2, 3), ConvWeights::kWinograd4, {{3, 3}, {3, 3}}), Error);
+}
+
+TEST_CASE("convolution: planes give the bits of pixels") {
+  for (const size_t channels : {1, 2, 3, 4}) {
+    for (const size_t kernel : {3, 7}) {
+      ConvShape s = square_shape(53, channels, 40, kernel, 2, kernel / 2);
+      s.batch = 2;
+      const size_t plane = 53 * 53, floats = 2 * plane * channels;
+      const std::vector<float> pixels = random_floats(floats, 7);
+      const std::vector<float> weights = random_floats(40 * kernel * kernel * channels, 8);
+      std::vector<float> planes(floats);
+      for (size_t i = 0; i < floats; ++i) {
+        const size_t image = i / (plane * channels), pixel = i / channels % plane, c = i % channels;
+        planes[(image * channels + c) * plane + pixel] = pixels[i];
+      }
+      const auto run = [&](bool is_planar, const std::vector<float>& in) {
+        s.is_planar = is_planar;
+        const ConvPlan plan(s);
+        AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
+        std::vector<float> out(2 * s.output_height() * s.output_width() * 40);
+        plan.pack(weights.data(), nullptr, packed.data());
+        plan.run(in.data(), packed.data(), out.data(), {}, workspace.data());
+        return out;
+      };
+      CHECK(run(false, pixels) == run(true, planes));
+    }
+  }
 }
 
 TEST_CASE("convolution: Winograd's formats lose little more than float32 does") {
-  const ConvShape s = square_shape(16, 128, 32, 3, 1, 1);
-  const std::vector<float> in = random_floats(16 * 16 * 128, 7), weights = random_floats(32 * 9 * 128, 8);
-  for (const ConvWeights format : {ConvWeights::kGemm, ConvWeights::kWinograd2, ConvWeights::kWinograd4}) {
+  const ConvShape plain = square_shape(16, 128, 32, 3, 1, 1), strided = square_shape(32, 16, 32, 7, 2, 3);
+  for (const ConvWeights format :
+       {ConvWeights::kGemm, ConvWeights::kWinograd2, ConvWeights::kWinograd3, ConvWeights::kWinograd4}) {
+    const ConvShape& s = format == ConvWeights::kWinograd3 ? strided : plain;
+    const std::vector<float> in = random_floats(s.input_height * s.input_width * s.input_channels, 7);
+    const std::vector<float> weights = random_floats(32 * s.kernel_height * s.kernel_width * s.input_channels, 8);
     const ConvPlan plan(s, format);
     AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
     std::vector<float> out(16 * 16 * 32);

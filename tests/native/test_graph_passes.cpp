@@ -224,7 +224,9 @@ TEST_CASE("graph passes: the first convolution reads planes, and joins a depthwi
         w.pad_right = 0;
         b.output(b.unary(Unary::kRelu, b.conv(b.transpose(b.input(shape), {0, 2, 3, 1}), 20, w)));
         const Graph graph = b.finish();
-        CHECK(check_graph(graph) == Names{"conv"});
+        const Names names = check_graph(graph);
+        CHECK(names.size() == 1);
+        CHECK((names.at(0) == "conv" || (kernel == 7 && names.at(0) == "conv winograd 3")));
         check_threads(graph, shape);
       }
     }

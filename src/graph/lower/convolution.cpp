@@ -126,6 +126,8 @@ const char* format_name(kernels::ConvWeights format) {
   switch (format) {
     case kernels::ConvWeights::kWinograd2:
       return "conv winograd 2";
+    case kernels::ConvWeights::kWinograd3:
+      return "conv winograd 3";
     case kernels::ConvWeights::kWinograd4:
       return "conv winograd 4";
     default:

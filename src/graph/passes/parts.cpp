@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/lower/geometry.h"
 #include "graph/lowering.h"
 #include "graph/passes.h"
 
@@ -78,7 +79,7 @@ void read_parts(Graph& graph, PlanContext& context) {
   for (Node& node : graph.nodes) {
     if (node.op == Op::kConv && node.producer == nullptr && is_float(graph, node) &&
         graph.values[node.inputs[1]].is_constant() && graph.values[node.outputs[0]].shape.numel() != 0 &&
-        conv_format(graph, node, context) != kernels::ConvWeights::kGemm) {
+        kernels::reads_parts(conv_shape(graph, node), conv_format(graph, node, context))) {
       pass.read_parts_of(node);
     }
   }

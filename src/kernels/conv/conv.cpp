@@ -26,6 +26,11 @@ void lay_down(ConvShape& s) noexcept {
   std::swap(s.pad_bottom, s.pad_right);
 }
 
+// Of a window in one of Winograd's formats.
+size_t outputs_along(ConvWeights format) noexcept {
+  return format == ConvWeights::kWinograd2 ? 2 : format == ConvWeights::kWinograd3 ? 3 : 4;
+}
+
 }  // namespace
 
 size_t ConvShape::output_height() const noexcept {
@@ -38,10 +43,21 @@ size_t ConvShape::output_width() const noexcept {
 
 ConvWeights choose_conv_weights(const ConvShape& shape, WeightsPlace place) noexcept {
   if (!fits_winograd(shape)) return ConvWeights::kGemm;
-  const double direct = direct_cost(shape, place);
-  const double two = winograd_cost(shape, 2, place), four = winograd_cost(shape, 4, place);
-  if (direct <= two && direct <= four) return ConvWeights::kGemm;
-  return two < four ? ConvWeights::kWinograd2 : ConvWeights::kWinograd4;
+  ConvWeights best = ConvWeights::kGemm;
+  double cost = direct_cost(shape, place);
+  for (const ConvWeights format : {ConvWeights::kWinograd2, ConvWeights::kWinograd3, ConvWeights::kWinograd4}) {
+    const size_t m = outputs_along(format);
+    if (!fits_winograd(shape, m)) continue;
+    const double transformed = winograd_cost(shape, m, place);
+    if (transformed >= cost) continue;
+    cost = transformed;
+    best = format;
+  }
+  return best;
+}
+
+bool reads_parts(const ConvShape& shape, ConvWeights format) noexcept {
+  return format != ConvWeights::kGemm && shape.stride_height == 1;
 }
 
 ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights, std::vector<ConvPart> parts)
@@ -63,19 +79,21 @@ ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights, s
   lay_down(running_);
   size_t part_channels = 0;
   for (const ConvPart& part : parts_) part_channels += part.channels;
-  if (!parts_.empty() && (weights_ == ConvWeights::kGemm || part_channels != s.input_channels)) {
+  if (!parts_.empty() && (!reads_parts(running_, weights_) || part_channels != s.input_channels)) {
     fail_execution("convolution: parts of ", part_channels, " channels, expected ", s.input_channels,
-                   " and a format of Winograd's");
+                   " and a format of Winograd's for stride 1");
   }
   if (weights_ == ConvWeights::kGemm) {
     direct_ = plan_direct(running_, input_grid(running_), output_grid(running_));
     workspace_bytes_ = direct_.lanes * direct_.lane_floats * sizeof(float);
     return;
   }
-  if (!fits_winograd(running_)) fail_execution("convolution: the packed weights are not of this filter's format");
-  if (parts_.empty()) parts_.push_back({s.input_channels, running_.input_pixel_stride});
-  winograd_ = plan_winograd(running_, weights_ == ConvWeights::kWinograd2 ? 2 : 4, parts_);
-  workspace_bytes_ = winograd_.lanes * winograd_.lane_floats * sizeof(float);
+  const size_t m = outputs_along(weights_);
+  if (!fits_winograd(running_, m)) fail_execution("convolution: the packed weights are not of this filter's format");
+  const ConvShape transformed = winograd_shape(running_);
+  if (parts_.empty()) parts_.push_back({transformed.input_channels, transformed.input_pixel_stride});
+  winograd_ = plan_winograd(running_, m, parts_);
+  workspace_bytes_ = (winograd_.lanes * winograd_.lane_floats + winograd_.image_floats) * sizeof(float);
 }
 
 size_t ConvPlan::packed_bytes() const noexcept {

@@ -33,9 +33,10 @@ struct ConvShape {
   size_t output_width() const noexcept;
 };
 
-// The format of the packed weights. kGemm serves every shape; the Winograd ones serve 3x3 kernels of stride and
-// dilation 1.
-enum class ConvWeights { kGemm, kWinograd2, kWinograd4 };
+// The format of the packed weights. kGemm serves every shape; Winograd's, named for the outputs along a side of a
+// window, serve 3x3 kernels of stride 1 (2 and 4) and of stride 2 kernels of 5x5 and 6x6 (2 and 4), 7x7 and 8x8 (3), of
+// dilation 1 and one group.
+enum class ConvWeights { kGemm, kWinograd2, kWinograd3, kWinograd4 };
 
 // Where a run finds its weights: those of a large model pass through the caches and come from memory every time, which
 // counts against the formats that have more of them.
@@ -54,6 +55,8 @@ struct ConvPart {
   bool align_corners = false;
   size_t height = 0, width = 0;  // of the image that is resized to the input's size
 };
+
+bool reads_parts(const ConvShape& shape, ConvWeights format) noexcept;
 
 // How the plan's format works; see direct.h.
 struct DirectPlan {
@@ -80,13 +83,14 @@ struct WinogradPlan {
   size_t lanes = 1;
   size_t lane_floats = 0;
   size_t resized_floats = 0;  // of them, the last: a window of a part that is resized
+  size_t image_floats = 0;    // behind the lanes' scratch: the image of a convolution of stride 2, space to depth
 };
 
 class ConvPlan {
  public:
   // With `weights`, a plan for weights that were packed for another input size; without, the fastest format.
   // Throws (fail_execution) where the shape is inconsistent: a zero stride, channels not divisible by groups, a kernel
-  // of 0. With parts, in Winograd's formats, the input's channels are theirs, one part after the other.
+  // of 0. With parts, in Winograd's formats of stride 1, the input's channels are theirs, one part after the other.
   explicit ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights = std::nullopt,
                     std::vector<ConvPart> parts = {});
 

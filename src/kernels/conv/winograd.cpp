@@ -7,6 +7,7 @@
 #include "base/cpu_info.h"
 #include "kernels/conv/lanes.h"
 #include "kernels/conv/resized_window.h"
+#include "kernels/conv/space_to_depth.h"
 #include "kernels/conv/winograd_kernels.h"
 #include "kernels/gemm/driver.h"
 #include "kernels/isa.h"
@@ -19,15 +20,19 @@ namespace {
 
 // Transformed windows and products of a block, in floats: they share the second-level cache with pieces of the weights.
 constexpr size_t kBlockFloats = 144 * 1024;
-// Keeps the positions of a window out of one another's cache sets.
+// Keeps the positions of a window out of one another's cache sets, and takes what transforms write behind the last one.
 constexpr size_t kGap = 16;
 
 size_t ceil_divide(size_t a, size_t b) noexcept { return (a + b - 1) / b; }
 
-size_t positions_of(size_t m) noexcept { return (m + 2) * (m + 2); }
+bool is_strided(const ConvShape& s) noexcept { return s.stride_height != 1; }
+
+// Below, `s` is what winograd_shape returns. Pixels along a side of a window.
+size_t side_of(const ConvShape& s, size_t m) noexcept { return m + s.kernel_height - 1; }
+size_t positions_of(const ConvShape& s, size_t m) noexcept { return side_of(s, m) * side_of(s, m); }
 
 Panels panels_of(const ConvShape& s, size_t m) noexcept {
-  return Panels(s.output_channels, positions_of(m) * s.input_channels);
+  return Panels(s.output_channels, positions_of(s, m) * s.input_channels);
 }
 
 struct Run {
@@ -39,15 +44,34 @@ struct Run {
   float* output;
   const GemmEpilogue& epilogue;
   size_t height, width;  // of the output
+  size_t side, positions;
+  // Of an odd kernel turned from space to depth, the last tap of a row or column has only the quarters of channels that
+  // are its first pixel's, and a window's last position sees the last tap alone.
+  bool has_half_taps;
   Panels panels;
 
-  // Where window `tile` of the batch has its first output.
+  size_t channels_at(size_t position) const noexcept {
+    const bool is_last_row = position / side + 1 == side, is_last_column = position % side + 1 == side;
+    if (!has_half_taps || !(is_last_row || is_last_column)) return s.input_channels;
+    return s.input_channels / 4 * (!is_last_row ? 3 : is_last_column ? 1 : 2);
+  }
+
+  // Where a window has its first output.
   struct Place {
     size_t image, y, x;
   };
-  Place place_of(size_t tile) const noexcept {
-    const size_t per_image = plan.tiles_high * plan.tiles_wide;
-    return {tile / per_image, tile % per_image / plan.tiles_wide * plan.m, tile % plan.tiles_wide * plan.m};
+  template <class Body>
+  void for_each_tile(const Range& tiles, const Body& body) const noexcept {
+    const size_t per_image = plan.tiles_high * plan.tiles_wide, tile = tiles.begin;
+    Place place = {tile / per_image, tile % per_image / plan.tiles_wide * plan.m, tile % plan.tiles_wide * plan.m};
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      body(i, place);
+      if ((place.x += plan.m) < width) continue;
+      place.x = 0;
+      if ((place.y += plan.m) < height) continue;
+      place.y = 0;
+      ++place.image;
+    }
   }
 };
 
@@ -69,7 +93,7 @@ void place_part(const Run& run, const ConvPart& part, const float* image, ptrdif
     call.pixels = image + y * static_cast<ptrdiff_t>(call.row_stride) + x * static_cast<ptrdiff_t>(call.pixel_stride);
     return;
   }
-  call.row_stride = (run.plan.m + 2) * part.channels;
+  call.row_stride = run.side * part.channels;
   call.pixel_stride = part.channels;
   call.pixels = resized;
   resize_window(part, run.s.input_height, run.s.input_width, image, y, x, {call.row_begin, call.row_end},
@@ -79,19 +103,18 @@ void place_part(const Run& run, const ConvPart& part, const float* image, ptrdif
 void transform_windows(const Run& run, const Range& tiles, float* windows, size_t position_stride,
                        float* resized) noexcept {
   const ConvShape& s = run.s;
-  const auto kernel = winograd_kernels().input[run.plan.m / 4];
+  const auto kernel = winograd_kernels().input[run.side == 4 ? 0 : 1];
   WinogradInput call = {};
   call.position_stride = position_stride;
-  for (size_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    const Run::Place place = run.place_of(tile);
+  run.for_each_tile(tiles, [&](size_t tile, const Run::Place& place) {
     const ptrdiff_t y = static_cast<ptrdiff_t>(place.y) - static_cast<ptrdiff_t>(s.pad_top);
     const ptrdiff_t x = static_cast<ptrdiff_t>(place.x) - static_cast<ptrdiff_t>(s.pad_left);
-    const Range rows = inside(y, run.plan.m + 2, s.input_height), columns = inside(x, run.plan.m + 2, s.input_width);
+    const Range rows = inside(y, run.side, s.input_height), columns = inside(x, run.side, s.input_width);
     call.row_begin = rows.begin;
     call.row_end = rows.end;
     call.column_begin = columns.begin;
     call.column_end = columns.end;
-    call.out = windows + (tile - tiles.begin) * s.input_channels;
+    call.out = windows + tile * s.input_channels;
     for (size_t p = 0; p < run.parts.size(); call.out += run.parts[p++].channels) {
       const ConvPart& part = run.parts[p];
       const size_t pixels =
@@ -99,7 +122,7 @@ void transform_windows(const Run& run, const Range& tiles, float* windows, size_
       place_part(run, part, run.inputs[p] + place.image * pixels * part.pixel_stride, y, x, resized, call);
       kernel(call);
     }
-  }
+  });
 }
 
 // The products of one panel at every position.
@@ -112,14 +135,14 @@ void multiply_positions(const Run& run, size_t panel, size_t count, const float*
   GemmTiles tile = {};
   tile.taps = 1;
   tile.a_stride = channels;
-  tile.k = channels;
   tile.b = run.packed + run.panels.offset_of(panel) + width;
   tile.b_stride = width;
   tile.c_stride = width;
   tile.columns = width;
   tile.min = -std::numeric_limits<float>::infinity();
   tile.max = std::numeric_limits<float>::infinity();
-  for (size_t position = 0; position < positions_of(run.plan.m); ++position, tile.b += channels * width) {
+  for (size_t position = 0; position < run.positions; ++position, tile.b += channels * width) {
+    tile.k = run.channels_at(position);
     const FetchAhead ahead(tile, parts, tile.b + channels * width, channels);
     const float* a = windows + position * window_stride;
     tile.a = &a;
@@ -138,7 +161,7 @@ void transform_products(const Run& run, size_t panel, const Range& tiles, const 
                         size_t position_stride) noexcept {
   const ConvShape& s = run.s;
   const GemmEpilogue& epilogue = run.epilogue;
-  const auto kernel = winograd_kernels().output[run.plan.m / 4];
+  const auto kernel = winograd_kernels().output[run.plan.m - 2];
   const size_t column = panel * run.panels.width, width = run.panels.width_of(panel);
   WinogradOutput call = {};
   call.position_stride = position_stride;
@@ -151,24 +174,22 @@ void transform_products(const Run& run, size_t panel, const Range& tiles, const 
   call.residual_scale = epilogue.residual_scale;
   call.min = epilogue.min;
   call.max = epilogue.max;
-  for (size_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    const Run::Place place = run.place_of(tile);
+  run.for_each_tile(tiles, [&](size_t tile, const Run::Place& place) {
     const size_t pixel = (place.image * run.height + place.y) * run.width + place.x;
-    call.products = products + (tile - tiles.begin) * width;
+    call.products = products + tile * width;
     call.rows = std::min(run.plan.m, run.height - place.y);
     call.columns = std::min(run.plan.m, run.width - place.x);
     call.out = run.output + pixel * s.output_pixel_stride + column;
     if (epilogue.residual != nullptr) call.residual = epilogue.residual + pixel * epilogue.residual_stride + column;
     kernel(call);
-  }
+  });
 }
 
 void activate(const Run& run, const Range& tiles, const Range& panels) noexcept {
   if (run.epilogue.activation == nullptr) return;
   const size_t first = panels.begin * run.panels.width;
   const size_t count = std::min(panels.end * run.panels.width, run.panels.n) - first;
-  for (size_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    const Run::Place place = run.place_of(tile);
+  run.for_each_tile(tiles, [&](size_t, const Run::Place& place) {
     for (size_t y = place.y; y < std::min(place.y + run.plan.m, run.height); ++y) {
       for (size_t x = place.x; x < std::min(place.x + run.plan.m, run.width); ++x) {
         const size_t pixel = (place.image * run.height + y) * run.width + x;
@@ -176,14 +197,14 @@ void activate(const Run& run, const Range& tiles, const Range& panels) noexcept 
                                 run.epilogue.activation_context);
       }
     }
-  }
+  });
 }
 
 // has_windows: the scratch holds the tiles' transformed windows, from another piece of the panels.
 void run_block(const Run& run, const Range& tiles, const Range& panels, float* scratch, bool has_windows) noexcept {
   const size_t count = tiles.end - tiles.begin;
   const size_t window_stride = count * run.s.input_channels + kGap, product_stride = count * run.panels.width + kGap;
-  float* products = scratch + ceil_divide(positions_of(run.plan.m) * window_stride, 16) * 16;
+  float* products = scratch + ceil_divide(run.positions * window_stride, 16) * 16;
   if (!has_windows) {
     float* resized = scratch + run.plan.lane_floats - run.plan.resized_floats;
     transform_windows(run, tiles, scratch, window_stride, resized);
@@ -198,16 +219,25 @@ void run_block(const Run& run, const Range& tiles, const Range& panels, float* s
 }  // namespace
 
 bool fits_winograd(const ConvShape& s) noexcept {
-  return s.kernel_height == 3 && s.kernel_width == 3 && s.stride_height == 1 && s.stride_width == 1 &&
-         s.dilation_height == 1 && s.dilation_width == 1 && s.groups == 1 && s.input_channels != 0 && !s.is_planar;
+  if (s.dilation_height != 1 || s.dilation_width != 1 || s.groups != 1 || s.input_channels == 0) return false;
+  if (s.stride_height != s.stride_width || s.kernel_height != s.kernel_width) return false;
+  if (s.stride_height == 1) return s.kernel_height == 3 && !s.is_planar;
+  return s.stride_height == 2 && s.kernel_height >= 5 && s.kernel_height <= 8;
 }
 
-WinogradPlan plan_winograd(const ConvShape& s, size_t m, std::span<const ConvPart> parts) noexcept {
+bool fits_winograd(const ConvShape& s, size_t m) noexcept {
+  return fits_winograd(s) && (m == 3) == (winograd_shape(s).kernel_height == 4);
+}
+
+ConvShape winograd_shape(const ConvShape& s) noexcept { return is_strided(s) ? space_to_depth_shape(s) : s; }
+
+WinogradPlan plan_winograd(const ConvShape& shape, size_t m, std::span<const ConvPart> parts) noexcept {
+  const ConvShape s = winograd_shape(shape);
   WinogradPlan plan;
   plan.m = m;
   plan.tiles_high = ceil_divide(s.output_height(), m);
   plan.tiles_wide = ceil_divide(s.output_width(), m);
-  const size_t tiles = s.batch * plan.tiles_high * plan.tiles_wide, positions = positions_of(m);
+  const size_t tiles = s.batch * plan.tiles_high * plan.tiles_wide, positions = positions_of(s, m);
   if (tiles == 0 || s.output_channels == 0) return plan;
   const GemmKernels& kernels = gemm_kernels();
   const size_t tile_floats = positions * (s.input_channels + kernels.width);
@@ -229,29 +259,55 @@ WinogradPlan plan_winograd(const ConvShape& s, size_t m, std::span<const ConvPar
     plan.resized_floats = std::max(plan.resized_floats, ceil_divide(positions * part.channels, 16) * 16);
   }
   plan.lane_floats += plan.resized_floats;
+  if (is_strided(shape)) plan.image_floats = s.batch * s.input_height * s.input_width * s.input_channels;
   return plan;
 }
 
-size_t winograd_packed_bytes(const ConvShape& s, size_t m) noexcept { return panels_of(s, m).size() * sizeof(float); }
+size_t winograd_packed_bytes(const ConvShape& shape, size_t m) noexcept {
+  return panels_of(winograd_shape(shape), m).size() * sizeof(float);
+}
 
-void pack_winograd(const ConvShape& s, size_t m, const float* weights, const float* bias, void* packed) noexcept {
+void pack_winograd(const ConvShape& shape, size_t m, const float* weights, const float* bias, void* packed) noexcept {
+  const ConvShape s = winograd_shape(shape);
   const Panels panels = panels_of(s, m);
-  const size_t taps = 9 * s.input_channels;
+  const size_t taps = s.kernel_height * s.kernel_width, channels = shape.input_channels;
+  const size_t filter_floats = shape.kernel_height * shape.kernel_width * channels;
+  const auto pack_rows = pack_kernels().pack_rows;
   parallel_for(panels.count, [&](size_t panel) {
     const size_t width = panels.width_of(panel), columns = panels.columns_of(panel), first = panel * panels.width;
     float* out = static_cast<float*>(packed) + panels.offset_of(panel);
     for (size_t j = 0; j < width; ++j) out[j] = bias != nullptr && j < columns ? bias[first + j] : 0.0f;
-    float* last = out + width * (1 + panels.k - taps);
-    pack_kernels().pack_rows(weights + first * taps, taps, columns, width, taps, 1.0f, last);
-    winograd_kernels().weights[m / 4](last, s.input_channels, width, out + width);
+    float* last = out + width * (1 + panels.k - taps * s.input_channels);
+    const float* filters = weights + first * filter_floats;
+    if (!is_strided(shape)) {
+      pack_rows(filters, filter_floats, columns, width, filter_floats, 1.0f, last);
+    } else {
+      float* to = last;
+      for (size_t i = 0; i < 4 * taps; ++i, to += channels * width) {
+        const KernelTap tap = space_to_depth_tap(i / 4 / s.kernel_width, i / 4 % s.kernel_width, i % 4);
+        if (tap.y < shape.kernel_height && tap.x < shape.kernel_width) {
+          const float* from = filters + (tap.y * shape.kernel_width + tap.x) * channels;
+          pack_rows(from, filter_floats, columns, width, channels, 1.0f, to);
+        } else {
+          std::fill_n(to, channels * width, 0.0f);
+        }
+      }
+    }
+    winograd_kernels().weights[m - 2](last, s.input_channels, width, out + width);
   });
 }
 
-void run_winograd(const ConvShape& s, const WinogradPlan& plan, std::span<const ConvPart> parts,
+void run_winograd(const ConvShape& shape, const WinogradPlan& plan, std::span<const ConvPart> parts,
                   const float* const* inputs, const void* packed, float* output, const GemmEpilogue& epilogue,
                   float* workspace) noexcept {
+  const ConvShape s = winograd_shape(shape);
   const size_t tiles = s.batch * plan.tiles_high * plan.tiles_wide;
   if (tiles == 0 || s.output_channels == 0) return;
+  const float* image = workspace + plan.lanes * plan.lane_floats;
+  if (is_strided(shape)) {
+    space_to_depth(shape, *inputs, workspace + plan.lanes * plan.lane_floats);
+    inputs = &image;
+  }
   const Run run = {s,
                    plan,
                    parts,
@@ -261,6 +317,9 @@ void run_winograd(const ConvShape& s, const WinogradPlan& plan, std::span<const 
                    epilogue,
                    s.output_height(),
                    s.output_width(),
+                   side_of(s, plan.m),
+                   positions_of(s, plan.m),
+                   is_strided(shape) && shape.kernel_height % 2 != 0,
                    panels_of(s, plan.m)};
   std::array<size_t, kMaxLanes> blocks;  // whose windows the lanes' scratch holds
   std::fill_n(blocks.begin(), plan.lanes, SIZE_MAX);
@@ -291,19 +350,21 @@ size_t fetch_cost(WeightsPlace place) noexcept {
 
 }  // namespace
 
-double winograd_cost(const ConvShape& s, size_t m, WeightsPlace place) noexcept {
+double winograd_cost(const ConvShape& shape, size_t m, WeightsPlace place) noexcept {
+  const ConvShape s = winograd_shape(shape);
   const size_t tiles = s.batch * ceil_divide(s.output_height(), m) * ceil_divide(s.output_width(), m);
   const size_t inputs = s.input_channels, outputs = ceil_divide(s.output_channels, kLanes) * kLanes;
   const size_t products = (inputs + kTileRowsLost) * outputs;
   const size_t transforms = kInputTransform * ceil_divide(inputs, kLanes) * kLanes + kOutputTransform * outputs;
-  return static_cast<double>(positions_of(m)) *
+  return static_cast<double>(positions_of(s, m)) *
          (static_cast<double>(tiles) * static_cast<double>(products + transforms) +
           static_cast<double>(fetch_cost(place) * inputs * outputs));
 }
 
 double direct_cost(const ConvShape& s, WeightsPlace place) noexcept {
   const size_t pixels = s.batch * s.output_height() * s.output_width();
-  const size_t depth = 9 * s.input_channels, outputs = ceil_divide(s.output_channels, kLanes) * kLanes;
+  const size_t depth = s.kernel_height * s.kernel_width * s.input_channels;
+  const size_t outputs = ceil_divide(s.output_channels, kLanes) * kLanes;
   return static_cast<double>(outputs) * (static_cast<double>(pixels) * static_cast<double>(depth + kTileRowsLost) +
                                          static_cast<double>(fetch_cost(place) * depth));
 }

@@ -1,7 +1,8 @@
 #pragma once
 
-// Winograd's convolution: 3x3 kernels of stride and dilation 1, one group. Blocks of windows are transformed,
-// multiplied and transformed back while they are in cache.
+// Winograd's convolution, one group and dilation 1: kernels of 3x3 with stride 1, and of 5 to 8 pixels a side with
+// stride 2, whose image is turned from space to depth first. Blocks of windows are transformed, multiplied and
+// transformed back while they are in cache.
 
 #include <cstddef>
 #include <span>
@@ -11,12 +12,17 @@
 namespace enr::kernels {
 
 bool fits_winograd(const ConvShape& shape) noexcept;
+// Outputs along a side of a window: 2 or 4, or 3 for kernels of more than 6 pixels.
+bool fits_winograd(const ConvShape& shape, size_t m) noexcept;
 
-// shape: with its pixel strides filled in; m: outputs along a side of a window, 2 or 4.
+// The convolution of stride 1 whose windows are transformed. Here and below shape has its pixel strides filled in.
+ConvShape winograd_shape(const ConvShape& shape) noexcept;
+
+// parts: of the image of winograd_shape.
 WinogradPlan plan_winograd(const ConvShape& shape, size_t m, std::span<const ConvPart> parts) noexcept;
 size_t winograd_packed_bytes(const ConvShape& shape, size_t m) noexcept;
 void pack_winograd(const ConvShape& shape, size_t m, const float* weights, const float* bias, void* packed) noexcept;
-// inputs: the image of each part.
+// inputs: the image of each part, or shape's image alone where its stride is 2.
 void run_winograd(const ConvShape& shape, const WinogradPlan& plan, std::span<const ConvPart> parts,
                   const float* const* inputs, const void* packed, float* output, const GemmEpilogue& epilogue,
                   float* workspace) noexcept;

@@ -36,12 +36,18 @@ ENR_INLINE void transform_output(const F32 (&m)[4], F32 (&y)[2]) {
   y[1] = (m[1] - m[2]) + m[3];
 }
 
-ENR_INLINE void transform_output(const F32 (&m)[6], F32 (&y)[4]) {
+template <size_t M>
+ENR_INLINE void transform_output(const F32 (&m)[6], F32 (&y)[M]) {
+  static_assert(M == 3 || M == 4);
   const F32 sum_a = m[1] + m[2], difference_a = m[1] - m[2], sum_b = m[3] + m[4], difference_b = m[3] - m[4];
   y[0] = m[0] + (sum_a + sum_b);
   y[1] = fma(splat(kA), difference_a, splat(kB) * difference_b);
-  y[2] = fma(splat(kA2), sum_a, splat(kB2) * sum_b);
-  y[3] = fma(splat(kA2 * kA), difference_a, fma(splat(kB2 * kB), difference_b, m[5]));
+  if constexpr (M == 3) {
+    y[2] = fma(splat(kA2), sum_a, fma(splat(kB2), sum_b, m[5]));
+  } else {
+    y[2] = fma(splat(kA2), sum_a, splat(kB2) * sum_b);
+    y[3] = fma(splat(kA2 * kA), difference_a, fma(splat(kB2 * kB), difference_b, m[5]));
+  }
 }
 
 template <bool kIsWhole, bool kIsFull, size_t N>
@@ -70,13 +76,7 @@ ENR_INLINE void transform_window(const WinogradInput& call, size_t channel, size
     F32 row[N];
     transform_input(half[y], row);
 #pragma GCC unroll 6
-    for (size_t x = 0; x < N; ++x, to += call.position_stride) {
-      if constexpr (kIsFull) {
-        store(to, row[x]);
-      } else {
-        store_first(to, row[x], lanes);
-      }
-    }
+    for (size_t x = 0; x < N; ++x, to += call.position_stride) store(to, row[x]);
   }
 }
 
@@ -89,9 +89,8 @@ ENR_INLINE void transform_channels(const WinogradInput& call) {
   if (channel < call.channels) transform_window<kIsWhole, false, N>(call, channel, call.channels - channel);
 }
 
-template <size_t M>
+template <size_t N>
 void input(const WinogradInput& call) {
-  constexpr size_t N = M + 2;
   if (call.row_begin == 0 && call.column_begin == 0 && call.row_end == N && call.column_end == N) {
     transform_channels<true, N>(call);
   } else {
@@ -114,9 +113,8 @@ ENR_INLINE void finish(const WinogradOutput& call, size_t y, size_t x, size_t ch
   }
 }
 
-template <size_t M, bool kIsFull>
+template <size_t N, size_t M, bool kIsFull>
 ENR_INLINE void transform_products(const WinogradOutput& call, size_t channel, size_t lanes) {
-  constexpr size_t N = M + 2;
   F32 half[M][N];
 #pragma GCC unroll 6
   for (size_t x = 0; x < N; ++x) {
@@ -138,48 +136,55 @@ ENR_INLINE void transform_products(const WinogradOutput& call, size_t channel, s
   }
 }
 
-template <size_t M>
+template <size_t N, size_t M>
 void output(const WinogradOutput& call) {
   size_t channel = 0;
   for (; channel + kF32Lanes <= call.channels; channel += kF32Lanes) {
-    transform_products<M, true>(call, channel, kF32Lanes);
+    transform_products<N, M, true>(call, channel, kF32Lanes);
   }
-  if (channel < call.channels) transform_products<M, false>(call, channel, call.channels - channel);
+  if (channel < call.channels) transform_products<N, M, false>(call, channel, call.channels - channel);
 }
 
-// One row for each point p, [1, p, p^2] over the product of p's distances from the other points; the last for infinity.
-template <size_t M>
+// One row for each point p, [1, p, p^2 ...] over the product of p's distances from the other points; the last for
+// infinity.
+template <size_t N, size_t Taps>
 struct WeightRows {
-  double value[M + 2][3];
+  double value[N][Taps];
 };
-constexpr WeightRows<2> weight_rows_2() { return {{{-1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}}; }
-constexpr WeightRows<4> weight_rows_4() {
-  constexpr double a = kWinogradA, b = kWinogradB, a2 = a * a, b2 = b * b;
-  constexpr double at_a = 1 / (2 * a2 * (a2 - b2)), at_b = 1 / (2 * b2 * (b2 - a2));
-  return {{{1 / (a2 * b2), 0, 0},
-           {at_a, a * at_a, a2 * at_a},
-           {at_a, -a * at_a, a2 * at_a},
-           {at_b, b * at_b, b2 * at_b},
-           {at_b, -b * at_b, b2 * at_b},
-           {0, 0, 1}}};
+
+constexpr WeightRows<4, 3> weight_rows_4() { return {{{-1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}}}; }
+
+template <size_t Taps>
+constexpr WeightRows<6, Taps> weight_rows_6() {
+  constexpr double a2 = kWinogradA * kWinogradA, b2 = kWinogradB * kWinogradB;
+  constexpr double points[5] = {0, kWinogradA, -kWinogradA, kWinogradB, -kWinogradB};
+  constexpr double factors[5] = {1 / (a2 * b2), 1 / (2 * a2 * (a2 - b2)), 1 / (2 * a2 * (a2 - b2)),
+                                 1 / (2 * b2 * (b2 - a2)), 1 / (2 * b2 * (b2 - a2))};
+  WeightRows<6, Taps> rows = {};
+  for (size_t p = 0; p < 5; ++p) {
+    double power = factors[p];
+    for (size_t t = 0; t < Taps; ++t, power *= points[p]) rows.value[p][t] = power;
+  }
+  rows.value[5][Taps - 1] = 1;
+  return rows;
 }
 
 // In double, so that the packed weights are rounded once.
-template <size_t M>
-ENR_INLINE void transform_weights(const WeightRows<M>& rows, const float* taps, size_t channels, size_t width,
+template <size_t N, size_t Taps>
+ENR_INLINE void transform_weights(const WeightRows<N, Taps>& rows, const float* taps, size_t channels, size_t width,
                                   float* out) {
-  constexpr size_t N = M + 2;
   constexpr size_t kLanesAtOnce = 4;
   for (size_t c = 0; c < channels; ++c) {
     for (size_t first = 0; first < width; first += kLanesAtOnce) {
-      double half[N][3][kLanesAtOnce];
-      for (size_t j = 0; j < 3; ++j) {
-        const float* column[3];
-        for (size_t i = 0; i < 3; ++i) column[i] = taps + ((i * 3 + j) * channels + c) * width + first;
+      double half[N][Taps][kLanesAtOnce];
+      for (size_t j = 0; j < Taps; ++j) {
+        const float* column[Taps];
+        for (size_t i = 0; i < Taps; ++i) column[i] = taps + ((i * Taps + j) * channels + c) * width + first;
         for (size_t y = 0; y < N; ++y) {
           for (size_t l = 0; l < kLanesAtOnce; ++l) {
-            half[y][j][l] =
-                rows.value[y][0] * column[0][l] + rows.value[y][1] * column[1][l] + rows.value[y][2] * column[2][l];
+            double sum = rows.value[y][0] * column[0][l];
+            for (size_t i = 1; i < Taps; ++i) sum += rows.value[y][i] * column[i][l];
+            half[y][j][l] = sum;
           }
         }
       }
@@ -187,8 +192,9 @@ ENR_INLINE void transform_weights(const WeightRows<M>& rows, const float* taps, 
         for (size_t x = 0; x < N; ++x) {
           float* to = out + ((y * N + x) * channels + c) * width + first;
           for (size_t l = 0; l < kLanesAtOnce; ++l) {
-            to[l] = (float)(rows.value[x][0] * half[y][0][l] + rows.value[x][1] * half[y][1][l] +
-                            rows.value[x][2] * half[y][2][l]);
+            double sum = rows.value[x][0] * half[y][0][l];
+            for (size_t j = 1; j < Taps; ++j) sum += rows.value[x][j] * half[y][j][l];
+            to[l] = (float)sum;
           }
         }
       }
@@ -197,19 +203,25 @@ ENR_INLINE void transform_weights(const WeightRows<M>& rows, const float* taps, 
 }
 
 void weights_2(const float* taps, size_t channels, size_t width, float* out) {
-  constexpr WeightRows<2> rows = weight_rows_2();
-  transform_weights<2>(rows, taps, channels, width, out);
+  static constexpr auto rows = weight_rows_4();
+  transform_weights(rows, taps, channels, width, out);
+}
+
+void weights_3(const float* taps, size_t channels, size_t width, float* out) {
+  static constexpr auto rows = weight_rows_6<4>();
+  transform_weights(rows, taps, channels, width, out);
 }
 
 void weights_4(const float* taps, size_t channels, size_t width, float* out) {
-  constexpr WeightRows<4> rows = weight_rows_4();
-  transform_weights<4>(rows, taps, channels, width, out);
+  static constexpr auto rows = weight_rows_6<3>();
+  transform_weights(rows, taps, channels, width, out);
 }
 
 }  // namespace
 
 const WinogradKernels& winograd_kernels() {
-  static const WinogradKernels kernels = {{input<2>, input<4>}, {output<2>, output<4>}, {weights_2, weights_4}};
+  static const WinogradKernels kernels = {
+      {input<4>, input<6>}, {output<4, 2>, output<6, 3>, output<6, 4>}, {weights_2, weights_3, weights_4}};
   return kernels;
 }
 

@@ -1,13 +1,14 @@
 #pragma once
 
-// The transforms of Winograd's convolution for 3x3 kernels: a window of (m + 2)^2 pixels becomes as many positions,
-// whose products over the channels become m^2 outputs. C headers only.
+// The transforms of Winograd's convolution: a window of n^2 pixels becomes as many positions, whose products over the
+// channels become m^2 outputs of a kernel of (n - m + 1)^2 taps. m = 2 (n = 4) and m = 4 (n = 6) are for 3x3 taps, m =
+// 3 (n = 6) for 4x4. C headers only.
 
 #include <stddef.h>
 
 namespace enr::kernels {
 
-// Interpolation points of m = 4: 0, +-3/4, +-3/2 and infinity. Of the points tried these lose the fewest bits: the
+// Interpolation points of n = 6: 0, +-3/4, +-3/2 and infinity. Of the points tried these lose the fewest bits: the
 // error is about twice that of a direct convolution in float32; with the textbook's 0, +-1, +-2 it is five times as
 // large.
 inline constexpr double kWinogradA = 0.75, kWinogradB = 1.5;
@@ -18,7 +19,7 @@ struct WinogradInput {
   size_t row_stride, pixel_stride;
   size_t channels;
   size_t row_begin, row_end, column_begin, column_end;
-  float* out;  // position p at out + p * position_stride
+  float* out;  // position p at out + p * position_stride; up to a vector less one float behind each is overwritten
   size_t position_stride;
 };
 
@@ -38,12 +39,13 @@ struct WinogradOutput {
 };
 
 struct WinogradKernels {
-  // For m = 2, for m = 4.
+  // For n = 4, for n = 6.
   void (*input[2])(const WinogradInput& call);
-  void (*output[2])(const WinogradOutput& call);
-  // From 9 rows of `width` weights per channel, tap t's of channel c at taps + (t * channels + c) * width, to (m +
-  // 2)^2: position p's at out + (p * channels + c) * width. The taps may be the last 9 of these rows.
-  void (*weights[2])(const float* taps, size_t channels, size_t width, float* out);
+  // For m = 2, 3, 4.
+  void (*output[3])(const WinogradOutput& call);
+  // From a row of `width` weights for each tap and channel, tap t's of channel c at taps + (t * channels + c) * width,
+  // to n^2 rows a channel: position p's at out + (p * channels + c) * width. The taps may be the last of these rows.
+  void (*weights[3])(const float* taps, size_t channels, size_t width, float* out);
 };
 
 const WinogradKernels& winograd_kernels();
