@@ -60,7 +60,9 @@ const ReduceKernel<double, double>* sums_of(double) { return reduce_table().sum_
 const ReduceKernel<float, float>* extremes_of(float) { return reduce_table().extreme_f32; }
 const ReduceKernel<double, double>* extremes_of(double) { return reduce_table().extreme_f64; }
 
-uint8_t is_true(uint8_t value) noexcept { return value != 0; }
+struct IsTrue {
+  uint8_t operator()(uint8_t value) const noexcept { return value != 0; }
+};
 
 // Looks no further than the answer needs: a truth value for any, a zero for all.
 template <bool kAny>
@@ -77,7 +79,7 @@ template <bool kAny>
 void run_truth(const Job& job) noexcept {
   ReduceKernel<uint8_t, uint8_t> kernel = reduce_table().extreme_u8[kAny ? kLargest : kSmallest];
   kernel.row = &truth_row<kAny>;
-  run_single(job, job.walk_truth(DType::kBool), kernel, is_true);
+  run_single(job, job.walk_truth(DType::kBool), kernel, IsTrue{});
 }
 
 // Everything whose steps compute in a floating type T.
@@ -152,12 +154,14 @@ void run_extreme(Reduce op, const ReduceParams& params, const Job& job) noexcept
       return run_floating<float>(op, params, job);
     case DType::kInt32:
       return run_integer_extreme(op, job, table.extreme_i32, DType::kInt32);
+    case DType::kInt16:
+      return run_integer_extreme(op, job, table.extreme_i16, DType::kInt16);
     case DType::kInt8:
       return run_integer_extreme(op, job, table.extreme_i8, DType::kInt8);
     case DType::kUInt8:
       return run_integer_extreme(op, job, table.extreme_u8, DType::kUInt8);
     case DType::kBool:
-      return run_integer_extreme(op, job, table.extreme_u8, DType::kBool);
+      return op == Reduce::kMax ? run_truth<true>(job) : run_truth<false>(job);
     case DType::kUInt64:
       return run_integer_extreme(op, job, table.extreme_u64, DType::kUInt64);
     default:

@@ -184,20 +184,24 @@ void prod_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, c
   }
 }
 
-// max_nan and min_nan in fewer instructions, where there are some that the compiler does not find.
-#if defined(__AVX2__) && !defined(__AVX512F__)
-ENR_INLINE F32 larger(F32 x, F32 y) {
-  return (F32)_mm256_blendv_ps(_mm256_max_ps((__m256)x, (__m256)y), (__m256)x, (__m256)(x != x));
-}
-ENR_INLINE F32 smaller(F32 x, F32 y) {
-  return (F32)_mm256_blendv_ps(_mm256_min_ps((__m256)x, (__m256)y), (__m256)x, (__m256)(x != x));
-}
-ENR_INLINE Vec<uint8_t> larger(Vec<uint8_t> x, Vec<uint8_t> y) {
-  return (Vec<uint8_t>)_mm256_max_epu8((__m256i)x, (__m256i)y);
-}
-ENR_INLINE Vec<uint8_t> smaller(Vec<uint8_t> x, Vec<uint8_t> y) {
-  return (Vec<uint8_t>)_mm256_min_epu8((__m256i)x, (__m256i)y);
-}
+// Of narrow integers in fewer instructions than the compiler finds.
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+#define ENR_EXTREME(name, op, T, suffix) \
+  ENR_INLINE Vec<T> name(Vec<T> x, Vec<T> y) { return (Vec<T>)_mm512_##op##_##suffix((__m512i)x, (__m512i)y); }
+#else
+#define ENR_EXTREME(name, op, T, suffix) \
+  ENR_INLINE Vec<T> name(Vec<T> x, Vec<T> y) { return (Vec<T>)_mm256_##op##_##suffix((__m256i)x, (__m256i)y); }
+#endif
+ENR_EXTREME(larger, max, uint8_t, epu8)
+ENR_EXTREME(smaller, min, uint8_t, epu8)
+ENR_EXTREME(larger, max, int8_t, epi8)
+ENR_EXTREME(smaller, min, int8_t, epi8)
+ENR_EXTREME(larger, max, int16_t, epi16)
+ENR_EXTREME(smaller, min, int16_t, epi16)
+ENR_EXTREME(larger, max, int32_t, epi32)
+ENR_EXTREME(smaller, min, int32_t, epi32)
+#undef ENR_EXTREME
 #endif
 template <class V>
 ENR_INLINE V larger(V x, V y) {
@@ -364,6 +368,7 @@ ReduceTable make_table() {
   fill_extremes<double>(table.extreme_f64);
   fill_integer_extremes<int64_t>(table.extreme_i64, INT64_MIN, INT64_MAX);
   fill_integer_extremes<int32_t>(table.extreme_i32, INT32_MIN, INT32_MAX);
+  fill_integer_extremes<int16_t>(table.extreme_i16, INT16_MIN, INT16_MAX);
   fill_integer_extremes<int8_t>(table.extreme_i8, INT8_MIN, INT8_MAX);
   fill_integer_extremes<uint8_t>(table.extreme_u8, 0, UINT8_MAX);
   fill_integer_extremes<uint64_t>(table.extreme_u64, 0, UINT64_MAX);

@@ -57,6 +57,7 @@ struct ReduceTable {
   // kLargest and kSmallest only.
   ReduceKernel<int64_t, int64_t> extreme_i64[2];
   ReduceKernel<int32_t, int32_t> extreme_i32[2];
+  ReduceKernel<int16_t, int16_t> extreme_i16[2];
   ReduceKernel<int8_t, int8_t> extreme_i8[2];
   ReduceKernel<uint8_t, uint8_t> extreme_u8[2];
   ReduceKernel<uint64_t, uint64_t> extreme_u64[2];

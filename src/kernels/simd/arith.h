@@ -150,6 +150,28 @@ template <class V>
 ENR_INLINE V min_nan(V x, V y) {
   return x < y ? x : (x != x ? x : y);
 }
+#if defined(__AVX2__)
+// In fewer instructions than the compiler finds: the processor's extremes give their second operand where one is NaN.
+#if defined(__AVX512F__)
+#define ENR_EXTREME(name, op, V, raw, suffix)                                                   \
+  template <>                                                                                   \
+  ENR_INLINE V name<V>(V x, V y) {                                                              \
+    const auto is_nan = _mm512_cmp_##suffix##_mask((raw)x, (raw)x, _CMP_UNORD_Q);               \
+    return (V)_mm512_mask_mov_##suffix(_mm512_##op##_##suffix((raw)x, (raw)y), is_nan, (raw)x); \
+  }
+#else
+#define ENR_EXTREME(name, op, V, raw, suffix)                                                        \
+  template <>                                                                                        \
+  ENR_INLINE V name<V>(V x, V y) {                                                                   \
+    return (V)_mm256_blendv_##suffix(_mm256_##op##_##suffix((raw)x, (raw)y), (raw)x, (raw)(x != x)); \
+  }
+#endif
+ENR_EXTREME(max_nan, max, F32, RawF32, ps)
+ENR_EXTREME(min_nan, min, F32, RawF32, ps)
+ENR_EXTREME(max_nan, max, F64, RawF64, pd)
+ENR_EXTREME(min_nan, min, F64, RawF64, pd)
+#undef ENR_EXTREME
+#endif
 
 // Whether any lane of a comparison's result is true.
 template <class M>
