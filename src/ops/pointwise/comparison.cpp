@@ -1,5 +1,6 @@
 // Comparisons and logic; the answer is bool, written in any dtype.
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/reduce/reduce.h"
@@ -28,6 +29,10 @@ void compare_out(OpContext& context, const Tensor& self, const Tensor& other, Te
 template <Comparison op>
 void compare_scalar_out(OpContext& context, const Tensor& self, const Scalar& other, Tensor& out) {
   const DType common = result_type(self, other);
+  if (is_bool(self.dtype) && is_integer(common)) {  // 0 and 1 compare alike with all numbers beyond them
+    const int64_t near = std::clamp<int64_t>(other.to<int64_t>(), -1, 2);
+    return compare(context, op, self, Number(Scalar(near), DType::kInt8), DType::kInt8, out);
+  }
   compare(context, op, as_dtype(context, self, common), Number(other, common), common, out);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/complex/complex.h"
+#include "kernels/transpose/pad.h"
 #include "ops/families.h"
 #include "ops/pointwise/complex_numbers.h"
 #include "ops/pointwise/scalar_loop.h"
@@ -103,6 +104,11 @@ void floating_test(OpContext& context, const Tensor& self, Tensor& out) {
     });
   }
   if (is_integral_or_bool(self.dtype)) {
+    if (is_bool(out.dtype)) {
+      context.resize(out, self.sizes());
+      const uint8_t answer = kOfIntegers ? 1 : 0;
+      return kernels::fill(out.data, &answer, static_cast<size_t>(out.numel()), 1);
+    }
     const auto same = kOfIntegers ? kernels::Comparison::kEq : kernels::Comparison::kNe;
     return run_loop(context, loop_for(same, self.dtype), {}, {self, self}, out);
   }
