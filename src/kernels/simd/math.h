@@ -40,6 +40,16 @@ ENR_INLINE F32 erf(F32 x) {
 
 // The rest of a division that truncates, exactly.
 ENR_INLINE F64 fmod(F64 x, F64 y) {
+#if defined(__FMA__) || defined(__aarch64__)
+  // What is left is a number of its own wherever the quotient is at most one too large: the fused subtraction is exact.
+  const F64 ratio = x / y;
+  const I64 is_near = (abs(ratio) < constant<F64>(0x1p52)) & (abs(y) < constant<F64>(__builtin_inf()));
+  if (__builtin_expect(!any(~is_near), 1)) {
+    const F64 rest = minus_fused(x, round<Rounding::kTowardsZero>(ratio), y);
+    const F64 back = rest + copysign(y, x);
+    return copysign(((rest < F64{}) != (x < F64{})) & (rest != F64{}) ? back : rest, x);
+  }
+#endif
   return each_lane(x, y, [](double a, double b) { return __builtin_fmod(a, b); });
 }
 // In double, whose products of a float and a quotient below 2^28 are exact; the quotient may be one too large.
