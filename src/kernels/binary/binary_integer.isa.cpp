@@ -143,7 +143,7 @@ struct DividedTrunc {
   template <class T>
   ENR_INLINE T operator()(T x, const Divider<T>& by) const {
     const T quotient = by.floor(x);
-    return quotient - by.is_below(x, by.rest(x, quotient));
+    return static_cast<T>(quotient - by.is_below(x, by.rest(x, quotient)));
   }
 };
 struct RestFloor {
@@ -156,7 +156,7 @@ struct RestTrunc {
   template <class T>
   ENR_INLINE T operator()(T x, const Divider<T>& by) const {
     const T rest = by.rest(x, by.floor(x));
-    return rest - (by.is_below(x, rest) & by.divisor());
+    return static_cast<T>(rest - (by.is_below(x, rest) & by.divisor()));
   }
 };
 
@@ -165,7 +165,7 @@ void run_division(void* out, const void* const* in, const uint8_t* step, size_t 
   constexpr size_t kPays = 16;
   const bool is_one = n >= kPays && step[0] != 0 && step[1] == 0;
   const T divisor = is_one ? *static_cast<const T*>(in[1]) : T{0};
-  if (divisor <= 0) return run_scalars<T, T, F>(out, in, step, n, params);
+  if (divisor <= (sizeof(T) == 1 ? 1 : 0)) return run_scalars<T, T, F>(out, in, step, n, params);
   const Divider<T> by(divisor);
   const T* x = static_cast<const T*>(in[0]);
   T* z = static_cast<T*>(out);
@@ -265,9 +265,9 @@ void fill_binary_integer(BinaryTable& table) {
   fill_all<uint64_t>(table.binary[kBinU64]);
   fill_prepared_divisions<int64_t>(table.binary[kBinI64]);
   fill_prepared_divisions<int32_t>(table.binary[kBinI32]);
-  fill_divisions<int16_t>(table.binary[kBinI16]);
-  fill_divisions<int8_t>(table.binary[kBinI8]);
-  fill_divisions<uint8_t>(table.binary[kBinU8]);
+  fill_prepared_divisions<int16_t>(table.binary[kBinI16]);
+  fill_prepared_divisions<int8_t>(table.binary[kBinI8]);
+  fill_prepared_divisions<uint8_t>(table.binary[kBinU8]);
   fill_divisions<uint64_t>(table.binary[kBinU64]);
   row(table.binary[kBinI8], Binary::kMul) = &multiply_bytes<int8_t>;
   row(table.binary[kBinU8], Binary::kMul) = &multiply_bytes<uint8_t>;

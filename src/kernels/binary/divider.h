@@ -20,7 +20,13 @@ struct DivisionTypes<int64_t> {
   __extension__ typedef unsigned __int128 Wide;
 };
 
-// T: int32_t or int64_t. The divisor is positive.
+template <>
+struct DivisionTypes<int16_t> {
+  using Unsigned = uint16_t;
+  using Wide = uint32_t;
+};
+
+// T: int16_t, int32_t or int64_t. The divisor is positive.
 template <class T>
 class Divider {
   using Unsigned = typename DivisionTypes<T>::Unsigned;
@@ -38,24 +44,49 @@ class Divider {
   // Rounded down: of a negative number as of its complement, x / d = ~(~x / d).
   ENR_INLINE T floor(T x) const {
     const T sign = sign_of(x);
-    const Unsigned doubled = static_cast<Unsigned>(x ^ sign) << 1;
-    const Unsigned quotient = static_cast<Unsigned>(static_cast<Wide>(doubled) * multiplier_ >> kBits) >> shift_;
-    return static_cast<T>(quotient) ^ sign;
+    const Unsigned doubled = static_cast<Unsigned>(static_cast<Unsigned>(x ^ sign) << 1);
+    const Unsigned high = static_cast<Unsigned>(static_cast<Wide>(doubled) * multiplier_ >> kBits);
+    return static_cast<T>(static_cast<T>(high >> shift_) ^ sign);
   }
   // x - floor(x) * divisor, which is not negative.
   ENR_INLINE T rest(T x, T quotient) const {
-    return static_cast<T>(static_cast<Unsigned>(x) - static_cast<Unsigned>(quotient) * static_cast<Unsigned>(divisor_));
+    const Unsigned whole =
+        static_cast<Unsigned>(static_cast<Wide>(static_cast<Unsigned>(quotient)) * static_cast<Unsigned>(divisor_));
+    return static_cast<T>(static_cast<Unsigned>(x) - whole);
   }
   // All ones where rounding towards 0 gives one more: x is negative, and something is left.
-  ENR_INLINE T is_below(T x, T rest) const { return sign_of(x) & sign_of(static_cast<T>(-rest)); }
+  ENR_INLINE T is_below(T x, T rest) const { return static_cast<T>(sign_of(x) & sign_of(static_cast<T>(-rest))); }
   ENR_INLINE T divisor() const { return divisor_; }
 
  private:
-  static ENR_INLINE T sign_of(T x) { return x >> (kBits - 1); }
+  static ENR_INLINE T sign_of(T x) { return static_cast<T>(x >> (kBits - 1)); }
 
   T divisor_;
   Unsigned multiplier_;
   int shift_ = 0;
+};
+
+// Of bytes: no quotient of one needs a shift. The divisor is at least 2.
+template <class T>
+  requires(sizeof(T) == 1)
+class Divider<T> {
+ public:
+  explicit Divider(T divisor) : divisor_(divisor), multiplier_(static_cast<uint16_t>(65536 / divisor + 1)) {}
+
+  ENR_INLINE T floor(T x) const {
+    const T sign = sign_of(x);
+    const uint8_t magnitude = static_cast<uint8_t>(x ^ sign);
+    return static_cast<T>(static_cast<T>((uint32_t{magnitude} * multiplier_) >> 16) ^ sign);
+  }
+  ENR_INLINE T rest(T x, T quotient) const { return static_cast<T>(x - quotient * divisor_); }
+  ENR_INLINE T is_below(T x, T rest) const { return rest != 0 ? sign_of(x) : T{0}; }
+  ENR_INLINE T divisor() const { return divisor_; }
+
+ private:
+  static ENR_INLINE T sign_of(T x) { return static_cast<T>(x < 0 ? -1 : 0); }
+
+  T divisor_;
+  uint16_t multiplier_;
 };
 
 }  // namespace enr::kernels::ENR_ISA
