@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "kernels/gemm/driver.h"
@@ -170,6 +171,16 @@ void batch_matmul(const BatchMatmul& given, void* workspace) noexcept {
   if (call.b == nullptr) call.b = &kNothing;
   const size_t batches = call.batch_outer * call.batch_inner;
   if (batches == 0 || call.m == 0 || call.n == 0) return;
+  // A matrix by a vector: the vector's products with its rows.
+  const bool is_vector = call.n == 1 && (call.b_transposed || call.b_stride == 1);
+  if (is_vector && call.m > 1 && call.c_stride == 1 && (call.addend == nullptr || call.addend_stride == 1)) {
+    std::swap(call.a, call.b);
+    std::swap(call.a_outer_stride, call.b_outer_stride);
+    std::swap(call.a_inner_stride, call.b_inner_stride);
+    std::swap(call.a_stride, call.b_stride);
+    std::swap(call.m, call.n);
+    call.b_transposed = true;
+  }
   if (call.b_transposed && call.m < kDotRows) return multiply_dots(call, batches);
   const Panels panels(call.n, call.k);
   const size_t at_once = batches_at_once(batches, panels);

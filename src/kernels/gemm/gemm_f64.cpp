@@ -82,6 +82,20 @@ void for_each_block(size_t k, F f) {
   } while (begin < k);
 }
 
+// Dot products of A's rows and B's columns, where these lie in memory as rows do.
+void multiply_dots(const MatmulF64& call) noexcept {
+  const size_t count = call.batch * call.m * call.n;
+  parallel_ranges(count, kTaskWork / 16 / std::max<size_t>(call.k, 1) + 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t row = i / call.n, batch = row / call.m;
+      const double* b = call.b + (batch * call.n + i % call.n) * call.k;
+      double value = call.alpha * f64_kernels().dot(call.a + row * call.k, b, call.k);
+      if (call.addend != nullptr) value += call.beta * call.addend[i];
+      call.c[i] = value;
+    }
+  });
+}
+
 size_t packed_doubles(size_t n, size_t k) noexcept {
   return panel_count(n) * f64_kernels().width * std::min(k, kBlockDepth);
 }
@@ -95,6 +109,8 @@ size_t matmul_f64_workspace_bytes(size_t slots, size_t n, size_t k) noexcept {
 }
 
 void matmul_f64(const MatmulF64& call, size_t slots, void* workspace) {
+  constexpr size_t kDotRows = 4;  // with fewer, packing B costs more than it saves
+  if (call.k != 0 && (call.n == 1 || (call.b_transposed && call.m < kDotRows))) return multiply_dots(call);
   auto* packed = static_cast<double*>(workspace);
   const size_t panels = panel_count(call.n), work = call.m * call.n * call.k;
   const size_t row_tiles = (call.m + f64_kernels().rows - 1) / f64_kernels().rows;

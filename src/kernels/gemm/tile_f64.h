@@ -28,6 +28,7 @@ struct F64Kernels {
   void (*tile[kMaxTileRowsF64])(const TileF64& tile);  // by number of rows - 1
   // A full panel of a row-major B.
   void (*pack)(const double* b, size_t row_stride, size_t k, double* panel);
+  double (*dot)(const double* a, const double* b, size_t k);
 };
 
 const F64Kernels& f64_kernels();

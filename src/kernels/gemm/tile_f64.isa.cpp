@@ -1,6 +1,6 @@
 #include "kernels/gemm/tile_f64.h"
 #include "kernels/isa.h"
-#include "kernels/simd/vec.h"
+#include "kernels/simd/sums.h"
 
 namespace enr::kernels::ENR_ISA {
 
@@ -55,6 +55,18 @@ void pack(const double* b, size_t row_stride, size_t k, double* panel) {
   }
 }
 
+double dot(const double* a, const double* b, size_t k) {
+  F64 sums[4] = {};
+  size_t i = 0;
+  for (; i + 4 * kLanesF64 <= k; i += 4 * kLanesF64) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < 4; ++v) sums[v] = fma(load(a + i + v * kLanesF64), load(b + i + v * kLanesF64), sums[v]);
+  }
+  for (; i + kLanesF64 <= k; i += kLanesF64) sums[0] = fma(load(a + i), load(b + i), sums[0]);
+  if (i < k) sums[1] = fma(load_first(a + i, k - i), load_first(b + i, k - i), sums[1]);
+  return add_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 template <size_t R = 1>
 void fill(F64Kernels& kernels) {
   kernels.tile[R - 1] = compute_tile<R>;
@@ -69,6 +81,7 @@ const F64Kernels& f64_kernels() {
     k.rows = kRows;
     k.width = kWidth;
     k.pack = pack;
+    k.dot = dot;
     fill(k);
     return k;
   }();
