@@ -95,7 +95,8 @@ void multiply_integers(OpContext& context, const Product& p, Tensor& out) {
 constexpr size_t kMinPackedRowsF64 = 4;
 
 void multiply_f64(OpContext& context, const Product& p, Tensor& out) {
-  if (p.m < kMinPackedRowsF64) return multiply_plain<double>(context, p, out);
+  const bool is_packed = !p.b_transposed && p.n != 1;  // otherwise the few rows are dot products
+  if (p.m < kMinPackedRowsF64 && is_packed) return multiply_plain<double>(context, p, out);
   kernels::MatmulF64 call;
   call.batch = p.batch;
   call.m = p.m;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "kernels/complex/complex.h"
@@ -9,6 +10,7 @@
 #include "kernels/elementwise/driver.h"
 #include "kernels/elementwise/line_start.h"
 #include "kernels/reduce/reduce.h"
+#include "ops/strided_view.h"
 
 namespace enr::ops {
 
@@ -44,6 +46,19 @@ bool lies_like(const Operand& operand, const Tensor& out) noexcept {
     if (operand.strides[d] != out.stride(d) && out.size(d) != 1) return false;
   }
   return true;
+}
+
+// Whether the operand's rows are out's columns: elements that lie behind each other in out are far apart in it.
+bool lies_across(const Operand& operand, const Tensor& out) noexcept {
+  constexpr int64_t kPays = 4096, kShortRow = 8;
+  if (out.numel() < kPays || !std::ranges::equal(operand.sizes, out.sizes())) return false;
+  bool has_rows = false;
+  for (size_t d = 0; d < out.rank; ++d) {
+    if (out.size(d) < kShortRow) continue;
+    if (out.stride(d) == 1 && operand.strides[d] == 1) return false;
+    has_rows = has_rows || operand.strides[d] == 1;
+  }
+  return has_rows;
 }
 
 // The shape all operands broadcast to. Often all but rank-0 ones have out's shape already.
@@ -91,9 +106,29 @@ Operand as_dtype(OpContext& context, const Tensor& tensor, DType common) {
   return converted;
 }
 
-void run_loop(OpContext& context, const Loop& loop, const LoopParams& params, std::initializer_list<Operand> inputs,
-              Tensor& out, const char* what) {
-  const std::span<const Operand> in(inputs.begin(), inputs.size());
+namespace {
+
+// Copies operands that lie across out so that they lie like it: to turn them block by block costs less than to gather
+// their elements one by one. Empty where there are none.
+std::vector<Operand> turned_operands(OpContext& context, std::span<const Operand> in, const Tensor& out) {
+  std::vector<Operand> turned;
+  for (size_t k = 0; k < in.size(); ++k) {
+    if (!lies_across(in[k], out)) continue;
+    if (turned.empty()) turned.assign(in.begin(), in.end());
+    StridedView to(out), from(out);
+    to.dtype = from.dtype = in[k].dtype;
+    to.data = context.scratch(static_cast<size_t>(out.numel()) * dtype_size(in[k].dtype));
+    from.data = static_cast<std::byte*>(const_cast<void*>(in[k].data));
+    std::ranges::copy(in[k].strides, from.stride_array.begin());
+    copy_view(context, to, from);
+    turned[k].data = to.data;
+    turned[k].strides = out.strides();
+  }
+  return turned;
+}
+
+void run_operands(OpContext& context, const Loop& loop, const LoopParams& params, std::span<const Operand> in,
+                  Tensor& out, const char* what) {
   const bool has_out_shape =
       out.data != nullptr &&
       std::ranges::all_of(in,
@@ -124,6 +159,9 @@ void run_loop(OpContext& context, const Loop& loop, const LoopParams& params, st
     }
   }
   if (is_flat) return run_flat(loop, params, data, step, static_cast<size_t>(out.numel()), out.data);
+  if (const std::vector<Operand> turned = turned_operands(context, in, out); !turned.empty()) {
+    return run_operands(context, loop, params, turned, out, what);
+  }
 
   kernels::ConstStrided operands[kMaxInputs];
   int64_t strides[kMaxInputs][kMaxRank];
@@ -139,6 +177,13 @@ void run_loop(OpContext& context, const Loop& loop, const LoopParams& params, st
   }
   kernels::run_elementwise(loop, params, out.sizes(), {out.data, out.dtype, out.strides().data()},
                            {operands, in.size()});
+}
+
+}  // namespace
+
+void run_loop(OpContext& context, const Loop& loop, const LoopParams& params, std::initializer_list<Operand> in,
+              Tensor& out, const char* what) {
+  run_operands(context, loop, params, {in.begin(), in.size()}, out, what);
 }
 
 namespace {
