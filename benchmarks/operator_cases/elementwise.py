@@ -29,6 +29,8 @@ def arithmetic() -> list[Case]:
     image, channel, plane = floats(8, 64, 56, 56), floats(64, 1, 1), floats(8, 1, 56, 56)
     wide, wide2, h = x.astype(F64), y.astype(F64), x.astype(F16)
     i, j, i32, i16, i8, u8 = (integers(t) for t in (np.int64, np.int64, np.int32, np.int16, np.int8, np.uint8))
+    turned = Laid(y, (1, 0))
+    across = turned.laid()
     rows: list[tuple[Any, ...]] = [
         ("add, 3 elements", "aten::add.out", (small, small2, 1), lambda: small + small2),
         ("add", "aten::add.out", (x, y, 1), lambda: x + y),
@@ -43,6 +45,7 @@ def arithmetic() -> list[Case]:
         ("add NHWC", "aten::add.out", (Laid(image, (0, 2, 3, 1)), Laid(image, (0, 2, 3, 1)), 1), None,
          [(image.shape, F32, (0, 2, 3, 1))]),
         ("add NHWC to NCHW", "aten::add.out", (image, Laid(image, (0, 2, 3, 1)), 1), None, [(image.shape, F32)]),
+        ("add transposed", "aten::add.out", (x, turned, 1), lambda: x + across),
         ("add float64", "aten::add.out", (wide, wide2, 1), lambda: wide + wide2),
         ("add int64", "aten::add.out", (i, j, 1), lambda: i + j),
         ("add int32", "aten::add.out", (i32, i32, 1), lambda: i32 + i32),
@@ -67,6 +70,8 @@ def arithmetic() -> list[Case]:
         ("floor_divide int64", "aten::floor_divide.out", (i, j), lambda: i // j),
         ("floor_divide int64 by 7", "aten::floor_divide.Scalar_out", (i, 7), lambda: i // 7),
         ("floor_divide uint8", "aten::floor_divide.out", (u8, u8), lambda: u8 // u8),
+        ("floor_divide uint8 by 7", "aten::floor_divide.Scalar_out", (u8, 7), lambda: u8 // np.uint8(7)),
+        ("remainder float64", "aten::remainder.Tensor_out", (wide, wide2), lambda: np.remainder(wide, wide2)),
         ("remainder", "aten::remainder.Tensor_out", (x, y), lambda: np.remainder(x, y)),
         ("remainder int64", "aten::remainder.Tensor_out", (i, j), lambda: np.remainder(i, j)),
         ("remainder int64 by 7", "aten::remainder.Scalar_out", (i, 7), lambda: np.remainder(i, 7)),
