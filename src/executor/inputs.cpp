@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "kernels/convert/convert.h"
 #include "kernels/transpose/strided_copy.h"
 
 namespace enr::executor {
@@ -112,8 +113,7 @@ bool matches_traced(const ValueSpec& spec, const Input& input) {
 // numpy takes any byte but 0 for true (a mask of 0 and 255 viewed as bool); kernels compute with 0 and 1.
 void normalize_bools(Tensor& tensor) noexcept {
   if (tensor.dtype != DType::kBool) return;
-  auto* flags = tensor.as<uint8_t>();
-  for (size_t i = 0; i < tensor.size_bytes(); ++i) flags[i] = flags[i] != 0;
+  kernels::convert(DType::kUInt8, tensor.data, DType::kBool, tensor.data, static_cast<size_t>(tensor.numel()));
 }
 
 std::string expected_plain(const ValueSpec& spec) {
