@@ -1,6 +1,7 @@
 #include "kernels/reduce/reduce.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/isa.h"
 #include "kernels/reduce/walk.h"
@@ -35,18 +36,6 @@ struct Job {
   std::byte* at(size_t output) const noexcept { return out + output * dtype_size(out_dtype); }
 };
 
-// One pass; finish(A) gives the result, which has dtype `result`.
-template <class T, class A, class Finish>
-void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish) noexcept {
-  const ConvertFn write = convert_fn(dtype_of<A>, job.out_dtype);
-  for_each_block(walk, [&](Walk::Block block, bool threads) {
-    A acc[kReduceColumns];
-    reduce_block<T, A>(walk, kernel, block, threads, nullptr, acc);
-    for (size_t k = 0; k < block.count; ++k) acc[k] = finish(acc[k]);
-    write(acc, job.at(block.begin), block.count);
-  });
-}
-
 // A type of its own, so that nothing is called for every output.
 struct Keep {
   template <class A>
@@ -54,6 +43,23 @@ struct Keep {
     return value;
   }
 };
+
+// One pass; finish(A) gives the result, which has dtype `result`.
+template <class T, class A, class Finish>
+void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish) noexcept {
+  const ConvertFn write = convert_fn(dtype_of<A>, job.out_dtype);
+  for_each_block(walk, [&](Walk::Block block, bool threads) {
+    if constexpr (std::is_same_v<Finish, Keep>) {
+      if (job.out_dtype == dtype_of<A>) {  // no other place is needed
+        return reduce_block<T, A>(walk, kernel, block, threads, nullptr, reinterpret_cast<A*>(job.at(block.begin)));
+      }
+    }
+    A acc[kReduceColumns];
+    reduce_block<T, A>(walk, kernel, block, threads, nullptr, acc);
+    for (size_t k = 0; k < block.count; ++k) acc[k] = finish(acc[k]);
+    write(acc, job.at(block.begin), block.count);
+  });
+}
 
 const ReduceKernel<float, double>* sums_of(float) { return reduce_table().sum_f32; }
 const ReduceKernel<double, double>* sums_of(double) { return reduce_table().sum_f64; }

@@ -156,6 +156,7 @@ class BlockReducer {
         add_rows(base + reduced.offset(r, reduced.rank - 1), run_begin, run_end, block.count, c, acc);
       }
     } else {
+      if (are_short_rows(run_begin, run_end)) return add_short_rows(block, c, acc);
       for (size_t k = 0; k < block.count; ++k) {
         const int64_t base = walk_.kept.offset(block.begin + k, walk_.kept.rank);
         for (size_t r = first; r < last; ++r) {
@@ -186,6 +187,25 @@ class BlockReducer {
       std::byte middle[kReduceTile];
       walk_.conversion.first(from, middle, n);
       walk_.conversion.second(middle, to, n);
+    }
+  }
+
+  // Whether outputs come from rows that lie behind each other and are converted several at a time.
+  bool are_short_rows(size_t begin, size_t end) const noexcept {
+    const DimList &reduced = walk_.reduced, &kept = walk_.kept;
+    const int64_t run = reduced.inner_size();
+    return converts() && reduced.rank == 1 && reduced.inner_stride() == 1 && kept.rank == 1 &&
+           kept.inner_stride() == run && begin == 0 && end == static_cast<size_t>(run) && 2 * end <= kReduceTile;
+  }
+
+  void add_short_rows(Walk::Block block, const A* c, A* acc) noexcept {
+    const size_t run = static_cast<size_t>(walk_.reduced.inner_size()), rows_per_tile = kReduceTile / run;
+    for (size_t first = 0; first < block.count; first += rows_per_tile) {
+      const size_t rows = std::min(rows_per_tile, block.count - first);
+      fetch(at(static_cast<int64_t>((block.begin + first) * run)), 1, tile_, rows * run);
+      for (size_t k = first; k < first + rows; ++k) {
+        acc[k] = kernel_.row(tile_ + (k - first) * run, run, c != nullptr ? c + k : nullptr, acc[k]);
+      }
     }
   }
 
