@@ -101,6 +101,24 @@ Inner take_inner(Box& box) noexcept {
   return inner;
 }
 
+// Rows shorter than a cache line fill it only together with those of the next dimension: of long columns only a few are
+// taken at a time, so that the lines they begin are still near when the next ones come.
+void shorten_columns(Box& box, Inner& inner) noexcept {
+  constexpr int64_t kLine = 64, kColumns = 16;
+  const auto row_bytes = inner.row.size * static_cast<int64_t>(box.element_size);
+  if (inner.kind != Inner::kTranspose || row_bytes >= kLine || box.rank == 0 || box.rank == kMaxCopyRank) return;
+  Dim& last = box.dims[box.rank - 1];
+  if (last.out_stride != row_bytes || inner.column.out_stride < last.out_stride * last.size) return;
+  Dim& column = inner.column;
+  for (int64_t size = kColumns; size <= column.size / 2; ++size) {
+    if (column.size % size != 0) continue;
+    box.dims[box.rank++] = last;
+    last = {column.size / size, column.out_stride * size, column.in_stride * size};
+    column.size = size;
+    return;
+  }
+}
+
 void copy_inner(const Inner& inner, char* out, const char* in) noexcept {
   switch (inner.kind) {
     case Inner::kRun:
@@ -196,6 +214,7 @@ void copy(Box& box) noexcept {
   if (box.element_size == 0) return;
   simplify(box);
   Inner inner = take_inner(box);
+  shorten_columns(box, inner);
   copy_parallel(box, inner);
 }
 
