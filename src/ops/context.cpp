@@ -19,7 +19,7 @@ void OpContext::resize(Tensor& out, Sizes sizes, const char* what) {
   }
   size_t bytes = dtype_size(out.dtype);
   for (const int64_t size : sizes) {
-    if (size < 0) fail_execution(what, ": negative size in shape ", sizes);
+    if (size < 0) fail_execution(what, ": expected sizes of at least 0, got ", sizes);
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) {
       fail_execution(what, ": shape ", sizes, " is too large");
     }

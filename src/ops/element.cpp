@@ -8,8 +8,9 @@ namespace enr::ops {
 namespace {
 
 [[noreturn]] void fail_range(const Scalar& value, DType dtype, const char* what) {
-  if (value.is_double()) fail_execution(what, ": ", value.to<double>(), " is out of range for ", dtype_name(dtype));
-  fail_execution(what, ": ", value.to<int64_t>(), " is out of range for ", dtype_name(dtype));
+  if (value.is_double())
+    fail_execution(what, ": expected a number of ", dtype_name(dtype), ", got ", value.to<double>());
+  fail_execution(what, ": expected a number of ", dtype_name(dtype), ", got ", value.to<int64_t>());
 }
 
 template <class T>
@@ -84,7 +85,7 @@ Element element_of(const Scalar& value, DType dtype, const char* what) {
     case DType::kComplex128:
       return Element::of(std::complex<double>(value.to<double>()));
     default:
-      fail_execution(what, ": dtype ", dtype_name(dtype), " takes no numbers");
+      fail_execution(what, ": expected a dtype that takes numbers, got ", dtype_name(dtype));
   }
 }
 

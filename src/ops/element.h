@@ -87,7 +87,7 @@ void with_real_type(DType dtype, const char* what, const Body& body) {
     case DType::kFloat64:
       return body.template operator()<double>();
     default:
-      fail_execution(what, ": dtype ", dtype_name(dtype), " is not supported here");
+      fail_execution(what, ": expected a dtype that it takes, got ", dtype_name(dtype));
   }
 }
 

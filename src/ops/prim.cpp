@@ -39,7 +39,7 @@ void mul_scalar(OpContext&, const Scalar& a, const Scalar& b, Value& out) {
 }
 
 int64_t floor_divide(int64_t a, int64_t b) {
-  if (b == 0) fail_execution("division of ", a, " by zero");
+  if (b == 0) fail_execution("b: expected a number other than 0 to divide ", a, " by, got 0");
   if (b == -1) return wrap(0 - uint64_t(a));
   const int64_t quotient = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
@@ -164,7 +164,7 @@ void local_scalar_dense(OpContext&, const Tensor& self, Value& out) {
       out.data = *self.as<double>();
       return;
     default:
-      fail_execution("self: a ", dtype_name(self.dtype), " element has no scalar form");
+      fail_execution("self: expected an element with a scalar form, got ", dtype_name(self.dtype));
   }
 }
 
@@ -175,21 +175,23 @@ void et_view(OpContext&, const Tensor& self, Sizes size, Tensor& out) {
   std::optional<size_t> inferred;
   for (size_t d = 0; d < shape.rank; ++d) {
     if (shape[d] == -1) {
-      if (inferred) fail_execution("size: more than one -1 in ", size);
+      if (inferred) fail_execution("size: expected at most one -1, got ", size);
       inferred = d;
     } else if (shape[d] < 0) {
-      fail_execution("size: negative size in ", size);
+      fail_execution("size: expected sizes of at least 0 or -1, got ", size);
     } else if (__builtin_mul_overflow(known, shape[d], &known)) {
-      fail_execution("size: ", size, " is too large");
+      fail_execution("size: expected fewer elements, got ", size);
     }
   }
   if (inferred) {
-    if (known == 0 || self.numel() % known != 0) fail_execution("size: ", size, " does not fit shape ", self.sizes());
+    if (known == 0 || self.numel() % known != 0)
+      fail_execution("size: expected as many elements as shape ", self.sizes(), " has, got ", size);
     shape[*inferred] = self.numel() / known;
   }
   int64_t total = 1;
   for (const int64_t s : shape) total *= s;
-  if (total != self.numel()) fail_execution("size: ", size, " does not fit shape ", self.sizes());
+  if (total != self.numel())
+    fail_execution("size: expected as many elements as shape ", self.sizes(), " has, got ", size);
   if (shape.rank != out.rank) fail_execution("out: expected rank ", shape.rank, ", got ", int{out.rank});
   if (out.dtype != self.dtype)
     fail_execution("out: expected ", dtype_name(self.dtype), ", got ", dtype_name(out.dtype));
@@ -207,11 +209,12 @@ void et_copy_index(OpContext& context, Tensor& to, const Tensor& from, int64_t i
   if (to.dtype != from.dtype) fail_execution("from: expected ", dtype_name(to.dtype), ", got ", dtype_name(from.dtype));
   Shape shape(to.sizes());
   for (size_t d = 0; d < from.rank; ++d) {
-    if (shape[d + 1] != from.size(d)) fail_execution("from: shape ", from.sizes(), " is not a slice of ", to.sizes());
+    if (shape[d + 1] != from.size(d)) fail_execution("from: expected a slice of ", to.sizes(), ", got ", from.sizes());
   }
   shape[0] = index + 1;
   context.resize(to, shape, "to");
-  if (!to.is_contiguous() || !from.is_contiguous()) fail_execution("to: only row-major tensors can be appended to");
+  if (!to.is_contiguous() || !from.is_contiguous())
+    fail_execution("to: expected a row-major tensor, got another dim order");
   if (from.size_bytes() != 0) {
     std::memcpy(to.data + static_cast<size_t>(index) * from.size_bytes(), from.data, from.size_bytes());
   }

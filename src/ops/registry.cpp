@@ -86,7 +86,7 @@ std::span<Tensor* const> unbox_tensors(Value& value, size_t index, bool optional
   for (size_t i = 0; i < list->items.size(); ++i) {
     Value* item = list->items[i];
     const bool is_none = item == nullptr || item->is_none();
-    if (is_none && !optional) fail_execution("argument ", index, ": item ", i, " of a list of tensors is None");
+    if (is_none && !optional) fail_execution("argument ", index, ": expected tensors only, got None as item ", i);
     list->unboxed[i] = is_none ? nullptr : &unbox_tensor(*item, index);
   }
   return list->unboxed;
@@ -100,7 +100,7 @@ std::string_view unbox_string(const Value& value, size_t index) {
 DType unbox_dtype(const Value& value, size_t index) {
   const int64_t code = unbox_int(value, index);
   if (code < 0 || code > 127 || dtype_size(static_cast<DType>(code)) == 0) {
-    fail_execution("argument ", index, ": dtype code ", code, " is unknown");
+    fail_execution("argument ", index, ": expected the code of a dtype, got ", code);
   }
   return static_cast<DType>(code);
 }

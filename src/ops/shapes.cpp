@@ -5,19 +5,19 @@
 namespace enr::ops {
 
 Shape::Shape(Sizes sizes) : rank(sizes.size()) {
-  if (rank > kMaxRank) fail_execution("a tensor of rank ", rank, " is over the limit of ", kMaxRank);
+  if (rank > kMaxRank) fail_execution("size: expected a rank of at most ", kMaxRank, ", got ", rank);
   std::copy(sizes.begin(), sizes.end(), items.begin());
 }
 
 void Shape::push_back(int64_t size) {
-  if (rank == kMaxRank) fail_execution("a tensor of rank ", rank + 1, " is over the limit of ", kMaxRank);
+  if (rank == kMaxRank) fail_execution("size: expected a rank of at most ", kMaxRank, ", got ", rank + 1);
   items[rank++] = size;
 }
 
 size_t normalize_dim(int64_t dim, size_t rank, const char* what) {
   const auto limit = static_cast<int64_t>(std::max<size_t>(rank, 1));
   if (dim < -limit || dim >= limit) {
-    fail_execution(what, ": ", dim, " is out of range for rank ", rank, " (expected ", -limit, " to ", limit - 1, ")");
+    fail_execution(what, ": expected ", -limit, " to ", limit - 1, " for rank ", rank, ", got ", dim);
   }
   return static_cast<size_t>(dim < 0 ? dim + limit : dim);
 }
@@ -29,7 +29,7 @@ Shape broadcast(Sizes a, Sizes b, const char* what) {
   for (size_t i = 0; i < shorter.size(); ++i) {
     int64_t& size = result[shift + i];
     if (size == shorter[i] || shorter[i] == 1) continue;
-    if (size != 1) fail_execution(what, ": shapes ", a, " and ", b, " do not broadcast");
+    if (size != 1) fail_execution(what, ": expected a shape that broadcasts with ", a, ", got ", b);
     size = shorter[i];
   }
   return result;

@@ -221,7 +221,7 @@ void require_index_dtype(const Tensor& tensor, const char* what) {
 
 void require_convertible(DType from, DType to, const char* what) {
   if (kernels::convert_fn(from, to) != nullptr) return;
-  fail_execution(what, ": ", dtype_name(from), " does not convert to ", dtype_name(to));
+  fail_execution(what, ": expected a dtype to convert ", dtype_name(from), " to, got ", dtype_name(to));
 }
 
 }  // namespace enr::ops

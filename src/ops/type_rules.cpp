@@ -49,8 +49,7 @@ void require_castable(DType result, const Tensor& out, const char* what) {
   const bool loses_fraction = is_floating(result) && is_integral_or_bool(out.dtype);
   const bool loses_value = !is_bool(result) && is_bool(out.dtype);
   if (loses_imaginary || loses_fraction || loses_value) {
-    fail_execution(what, ": a ", dtype_name(result), " result cannot be written to a ", dtype_name(out.dtype),
-                   " tensor");
+    fail_execution(what, ": expected a dtype that takes ", dtype_name(result), " results, got ", dtype_name(out.dtype));
   }
 }
 

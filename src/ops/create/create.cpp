@@ -109,17 +109,17 @@ int64_t range_length(const Scalar& start, const Scalar& end, const Scalar& step)
     fail_execution("end: expected a finite range, got ", from, " to ", to);
   if (by == 0 || std::isnan(by)) fail_execution("step: expected a number other than 0, got ", by);
   if ((by > 0) != (to > from) && to != from) {
-    fail_execution("step: ", by, " does not lead from ", from, " to ", to);
+    fail_execution("step: expected one that leads from ", from, " to ", to, ", got ", by);
   }
   if (!start.is_double() && !end.is_double() && !step.is_double()) {
     const __int128 span = static_cast<__int128>(end.to<int64_t>()) - start.to<int64_t>();
     const __int128 stride = step.to<int64_t>();
     const __int128 length = (span + stride - (stride > 0 ? 1 : -1)) / stride;
-    if (length > INT64_MAX) fail_execution("end: the range is too long");
+    if (length > INT64_MAX) fail_execution("end: expected a shorter range from ", from, " by ", by, ", got ", to);
     return static_cast<int64_t>(length);
   }
   const double length = std::ceil((to - from) / by);
-  if (!(length < 0x1p62)) fail_execution("end: the range is too long");
+  if (!(length < 0x1p62)) fail_execution("end: expected a shorter range from ", from, " by ", by, ", got ", to);
   return static_cast<int64_t>(length);
 }
 

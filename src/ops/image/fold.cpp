@@ -15,8 +15,8 @@ namespace {
 using Pair = std::array<int64_t, 2>;
 
 Pair pair_of(Sizes list, const char* what, int64_t least) {
-  if (list.size() != 1 && list.size() != 2) fail_execution(what, ": expected one or two numbers, got ", list);
-  const Pair pair{list[0], list[list.size() - 1]};
+  if (list.size() != 2) fail_execution(what, ": expected two numbers, got ", list);
+  const Pair pair{list[0], list[1]};
   constexpr int64_t kLimit = int64_t{1} << 31;
   for (const int64_t number : pair) {
     if (number < least || number > kLimit) fail_execution(what, ": expected at least ", least, ", got ", list);
@@ -36,14 +36,15 @@ struct Blocks {
     for (size_t d = 0; d < 2; ++d) {
       const int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
       if (image[d] < 1 || image[d] + 2 * padding[d] < reach) {
-        fail_execution("kernel_size: a reach of ", reach, " does not fit into a padded size of ",
-                       image[d] + 2 * padding[d]);
+        fail_execution("kernel_size: expected a reach of at most the padded size, ", image[d] + 2 * padding[d],
+                       ", got ", reach);
       }
       count[d] = (image[d] + 2 * padding[d] - reach) / stride[d] + 1;
     }
     // Keeps all products below far from overflowing.
     if (kernel[0] > (int64_t{1} << 20) / kernel[1] || count[0] > (int64_t{1} << 36) / count[1]) {
-      fail_execution("kernel_size: ", kernel, " and ", count, " blocks are too many");
+      fail_execution("kernel_size: expected fewer taps and blocks, got ", kernel, " and ", count,
+                     ", which are too many");
     }
   }
 
@@ -80,6 +81,9 @@ void for_each_plane(int64_t planes, int64_t work, const Body& body) {
 void require_planes(const Tensor& self, size_t spatial) {
   if (self.rank != spatial + 1 && self.rank != spatial + 2) {
     fail_execution("self: expected rank ", spatial + 1, " or ", spatial + 2, ", got shape ", self.sizes());
+  }
+  for (size_t d = self.rank - spatial - 1; d < self.rank; ++d) {
+    if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
   }
 }
 
@@ -145,13 +149,12 @@ void max_unpool2d_out(OpContext& context, const Tensor& self, const Tensor& indi
   require_dtype(indices, DType::kInt64, "indices");
   require_sizes(indices, self.sizes(), "indices");
   require_planes(self, 2);
-  if (output_size.size() != 2) fail_execution("output_size: expected two sizes, got ", output_size);
   const Pair size = pair_of(output_size, "output_size", 0);
   const int64_t pixels = size[0] * size[1], pooled = self.size(self.rank - 2u) * self.size(self.rank - 1u);
   const auto* positions = row_major_as<int64_t>(context, indices);
   for (int64_t i = 0; i < indices.numel(); ++i) {
     if (positions[i] < 0 || positions[i] >= pixels) {
-      fail_execution("indices: ", positions[i], " is out of range for ", pixels, " pixels");
+      fail_execution("indices: expected 0 to ", pixels - 1, ", got ", positions[i], " at ", i);
     }
   }
   Shape shape(self.sizes());

@@ -57,7 +57,8 @@ void fractional_max_pool_out(OpContext& context, const Tensor& self, Sizes kerne
     window[to] = kernel_size[d];
     count[to] = shape[dim] = output_size[d];
     if (window[to] < 1 || count[to] < 0 || window[to] > size[to] || count[to] > size[to] - window[to] + 1) {
-      fail_execution("output_size: ", output_size, " windows of ", kernel_size, " do not fit into ", self.sizes());
+      fail_execution("output_size: expected 1 to as many windows of ", kernel_size, " as fit into ", self.sizes(),
+                     ", got ", output_size);
     }
   }
   const int64_t planes = product(self.sizes(), 0, self.rank - kDims);
@@ -133,7 +134,7 @@ void max_unpool3d_out(OpContext& context, const Tensor& self, const Tensor& indi
   const auto* places = row_major_as<int64_t>(context, indices);
   for (int64_t i = 0; i < indices.numel(); ++i) {
     if (places[i] < 0 || places[i] >= positions) {
-      fail_execution("indices: ", places[i], " is out of range for ", positions, " positions");
+      fail_execution("indices: expected 0 to ", positions - 1, ", got ", places[i], " at ", i);
     }
   }
   with_real_type(self.dtype, "self", [&]<class T>() {

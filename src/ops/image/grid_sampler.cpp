@@ -198,7 +198,7 @@ Sampler checked_sampler(const Tensor& input, const Tensor& grid, int64_t dims, i
     fail_execution("interpolation_mode: expected 0 to ", last_mode, ", got ", interpolation_mode);
   if (padding_mode < 0 || padding_mode > 2) fail_execution("padding_mode: expected 0 to 2, got ", padding_mode);
   for (size_t d = 2; d < rank; ++d) {
-    if (input.size(d) < 1) fail_execution("input: empty image ", input.sizes());
+    if (input.size(d) < 1) fail_execution("input: expected pixels, got shape ", input.sizes());
   }
   return {static_cast<Interpolation>(interpolation_mode), static_cast<GridPadding>(padding_mode), align_corners};
 }

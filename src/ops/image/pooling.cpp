@@ -32,7 +32,7 @@ void check_window(const Window& w) {
     if (w.dilation[d] < 1 || w.dilation[d] > kLimit) fail_execution("dilation: expected at least 1, got ", w.dilation);
     if (w.padding[d] < 0 || w.padding[d] > (w.kernel[d] - 1) * w.dilation[d] / 2 + 1 ||
         w.padding[d] * 2 > (w.kernel[d] - 1) * w.dilation[d] + 1) {
-      fail_execution("padding: ", w.padding, " must be at most half of kernel size ", w.kernel);
+      fail_execution("padding: expected 0 to half of kernel size ", w.kernel, ", got ", w.padding);
     }
   }
 }
@@ -41,7 +41,8 @@ int64_t pooled_size(int64_t input, const Window& w, size_t d) {
   const int64_t reach = w.dilation[d] * (w.kernel[d] - 1) + 1;
   const int64_t span = input + 2 * w.padding[d] - reach;
   if (span < 0)
-    fail_execution("self: padded size ", input + 2 * w.padding[d], " is smaller than the window's reach ", reach);
+    fail_execution("self: expected a padded size of at least the window's reach, ", reach, ", got ",
+                   input + 2 * w.padding[d]);
   int64_t size = span / w.stride[d] + 1;
   if (w.ceil_mode) {
     size = (span + w.stride[d] - 1) / w.stride[d] + 1;
@@ -53,6 +54,14 @@ int64_t pooled_size(int64_t input, const Window& w, size_t d) {
 
 void require_image(const Tensor& self) {
   if (self.rank != 3 && self.rank != 4) fail_execution("self: expected rank 3 or 4, got shape ", self.sizes());
+}
+
+// Images of which only the batch may be empty.
+void require_full_image(const Tensor& self) {
+  require_image(self);
+  for (size_t d = self.rank - 3u; d < self.rank; ++d) {
+    if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
+  }
 }
 
 kernels::PoolShape pool_shape(const Tensor& self, const Window& w, int64_t output_height, int64_t output_width) {
@@ -105,13 +114,13 @@ void with_pooled_type(DType dtype, const Body& body) {
     case DType::kInt64:
       return body.template operator()<int64_t>();
     default:
-      fail_execution("self: dtype ", dtype_name(dtype), " cannot be pooled");
+      fail_execution("self: expected a dtype to pool, got ", dtype_name(dtype));
   }
 }
 
 void avg_pool2d_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
                     bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  require_image(self);
+  require_full_image(self);
   require_dtype(out, self.dtype, "out");
   Window w;
   w.kernel = pair_of(kernel_size, "kernel_size");
@@ -119,7 +128,8 @@ void avg_pool2d_out(OpContext& context, const Tensor& self, Sizes kernel_size, S
   w.padding = pair_of(padding, "padding");
   w.ceil_mode = ceil_mode;
   check_window(w);
-  if (divisor_override && *divisor_override == 0) fail_execution("divisor_override: must not be 0");
+  if (divisor_override && *divisor_override == 0)
+    fail_execution("divisor_override: expected a number other than 0, got 0");
   const int64_t height = pooled_size(self.size(self.rank - 2u), w, 0);
   const int64_t width = pooled_size(self.size(self.rank - 1u), w, 1);
   context.resize(out, image_shape(self, height, width));
@@ -136,11 +146,7 @@ void avg_pool2d_out(OpContext& context, const Tensor& self, Sizes kernel_size, S
   });
 }
 
-void max_pool2d_with_indices_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
-                                 Sizes dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
-  require_image(self);
-  require_dtype(out, self.dtype, "out");
-  require_dtype(indices, DType::kInt64, "indices");
+Window max_window(Sizes kernel_size, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode) {
   Window w;
   w.kernel = pair_of(kernel_size, "kernel_size");
   w.stride = stride.empty() ? w.kernel : pair_of(stride, "stride");
@@ -148,6 +154,15 @@ void max_pool2d_with_indices_out(OpContext& context, const Tensor& self, Sizes k
   w.dilation = pair_of(dilation, "dilation");
   w.ceil_mode = ceil_mode;
   check_window(w);
+  return w;
+}
+
+void max_pool2d_with_indices_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
+                                 Sizes dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
+  require_full_image(self);
+  require_dtype(out, self.dtype, "out");
+  require_dtype(indices, DType::kInt64, "indices");
+  const Window w = max_window(kernel_size, stride, padding, dilation, ceil_mode);
   const int64_t height = pooled_size(self.size(self.rank - 2u), w, 0);
   const int64_t width = pooled_size(self.size(self.rank - 1u), w, 1);
   const Shape sizes = image_shape(self, height, width);
@@ -166,25 +181,25 @@ void max_pool2d_with_indices_out(OpContext& context, const Tensor& self, Sizes k
 }
 
 void max_pool2d_with_indices_backward_grad_input(OpContext& context, const Tensor& grad_output, const Tensor& self,
-                                                 Sizes, Sizes, Sizes, Sizes, bool, const Tensor& indices,
-                                                 Tensor& grad_input) {
-  require_image(self);
+                                                 Sizes kernel_size, Sizes stride, Sizes padding, Sizes dilation,
+                                                 bool ceil_mode, const Tensor& indices, Tensor& grad_input) {
+  require_full_image(self);
   require_dtype(grad_output, self.dtype, "grad_output");
   require_dtype(indices, DType::kInt64, "indices");
   require_dtype(grad_input, self.dtype, "grad_input");
-  require_sizes(indices, grad_output.sizes(), "indices");
-  if (grad_output.rank != self.rank)
-    fail_execution("grad_output: expected rank ", int{self.rank}, ", got shape ", grad_output.sizes());
+  const Window w = max_window(kernel_size, stride, padding, dilation, ceil_mode);
+  const int64_t height = pooled_size(self.size(self.rank - 2u), w, 0);
+  const int64_t width = pooled_size(self.size(self.rank - 1u), w, 1);
+  const Shape sizes = image_shape(self, height, width);
+  require_sizes(grad_output, sizes, "grad_output");
+  require_sizes(indices, sizes, "indices");
   const int64_t pixels = self.size(self.rank - 2u) * self.size(self.rank - 1u);
-  const int64_t pooled = grad_output.size(self.rank - 2u) * grad_output.size(self.rank - 1u);
-  const int64_t planes = pixels == 0 ? 0 : self.numel() / pixels;
-  if (planes * pooled != grad_output.numel()) {
-    fail_execution("grad_output: shape ", grad_output.sizes(), " does not fit self ", self.sizes());
-  }
+  const int64_t pooled = height * width;
+  const int64_t planes = self.numel() / pixels;
   const auto* index = row_major_as<int64_t>(context, indices);
   for (int64_t i = 0; i < grad_output.numel(); ++i) {
     if (index[i] < 0 || index[i] >= pixels)
-      fail_execution("indices: ", index[i], " is out of range for ", pixels, " pixels");
+      fail_execution("indices: expected 0 to ", pixels - 1, ", got ", index[i], " at ", i);
   }
   context.resize(grad_input, self.sizes(), "grad_input");
   if (grad_input.numel() == 0) return;
@@ -203,16 +218,21 @@ void max_pool2d_with_indices_backward_grad_input(OpContext& context, const Tenso
   });
 }
 
+std::array<int64_t, 2> output_sizes(Sizes output_size) {
+  if (output_size.size() != 2) fail_execution("output_size: expected two numbers, got ", output_size);
+  if (output_size[0] < 0 || output_size[1] < 0) fail_execution("output_size: expected at least 0, got ", output_size);
+  return {output_size[0], output_size[1]};
+}
+
 void adaptive_avg_pool2d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out) {
   require_image(self);
   require_dtype(out, self.dtype, "out");
-  const auto size = pair_of(output_size, "output_size");
-  if (size[0] < 0 || size[1] < 0) fail_execution("output_size: expected at least 0, got ", output_size);
+  const auto size = output_sizes(output_size);
   context.resize(out, image_shape(self, size[0], size[1]));
   if (out.numel() == 0) return;
   const int64_t height = self.size(self.rank - 2u);
   const int64_t width = self.size(self.rank - 1u);
-  if (height == 0 || width == 0) fail_execution("self: empty image ", self.sizes());
+  if (height == 0 || width == 0) fail_execution("self: expected pixels, got shape ", self.sizes());
   const auto planes = static_cast<size_t>(self.numel() / (height * width));
   with_pooled_type(self.dtype, [&]<class T>() {
     RowMajorOut result(context, out);
@@ -225,18 +245,17 @@ void adaptive_avg_pool2d_out(OpContext& context, const Tensor& self, Sizes outpu
 
 // Each output takes the largest of the input pixels from floor(i * in / out) to ceil((i + 1) * in / out); a NaN wins.
 void adaptive_max_pool2d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out, Tensor& indices) {
-  require_image(self);
+  require_full_image(self);
   require_dtype(out, self.dtype, "out");
   require_dtype(indices, DType::kInt64, "indices");
-  const auto size = pair_of(output_size, "output_size");
-  if (size[0] < 0 || size[1] < 0) fail_execution("output_size: expected at least 0, got ", output_size);
+  const auto size = output_sizes(output_size);
   const Shape sizes = image_shape(self, size[0], size[1]);
   context.resize(out, sizes);
   context.resize(indices, sizes, "indices");
   if (out.numel() == 0) return;
   const int64_t height = self.size(self.rank - 2u);
   const int64_t width = self.size(self.rank - 1u);
-  if (height == 0 || width == 0) fail_execution("self: empty image ", self.sizes());
+  if (height == 0 || width == 0) fail_execution("self: expected pixels, got shape ", self.sizes());
   const int64_t planes = self.numel() / (height * width);
   with_pooled_type(self.dtype, [&]<class T>() {
     const auto* in = reinterpret_cast<const T*>(row_major(context, self));

@@ -38,12 +38,13 @@ struct Volume {
   Triple size;
   int64_t planes;
 
+  // Only the batch may be empty.
   explicit Volume(const Tensor& self) {
     if (self.rank != 4 && self.rank != 5) fail_execution("self: expected rank 4 or 5, got shape ", self.sizes());
     for (size_t d = 0; d < 3; ++d) size[d] = self.size(self.rank - 3u + d);
     planes = product(self.sizes(), 0, self.rank - 3u);
-    for (size_t d = 0; d < 3; ++d) {
-      if (size[d] < 1) fail_execution("self: empty volume ", self.sizes());
+    for (size_t d = self.rank - 4u; d < self.rank; ++d) {
+      if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
     }
   }
 };
@@ -56,6 +57,7 @@ Shape pooled_shape(const Tensor& self, const Spans& spans) {
 
 // Output position i takes the input from floor(i in / out) to ceil((i + 1) in / out).
 Spans adaptive_spans(OpContext& context, const Tensor& self, const Volume& volume, Sizes output_size, Tensor& out) {
+  if (output_size.size() != 3) fail_execution("output_size: expected three numbers, got ", output_size);
   const Triple size = triple_of(output_size, "output_size");
   Shape shape(self.sizes());
   for (size_t d = 0; d < 3; ++d) {
@@ -87,11 +89,12 @@ Spans window_spans(const Volume& volume, Sizes kernel_size, Sizes strides, Sizes
     if (dilation[d] < 1 || dilation[d] > kLimit) fail_execution("dilation: expected at least 1, got ", dilations);
     const int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
     if (padding[d] < 0 || padding[d] > reach / 2) {
-      fail_execution("padding: ", paddings, " must be at most half of kernel size ", kernel_size);
+      fail_execution("padding: expected 0 to half of kernel size ", kernel_size, ", got ", paddings);
     }
     const int64_t size = volume.size[d], span = size + 2 * padding[d] - reach;
     if (span < 0) {
-      fail_execution("self: padded size ", size + 2 * padding[d], " is smaller than the window's reach ", reach);
+      fail_execution("self: expected a padded size of at least the window's reach, ", reach, ", got ",
+                     size + 2 * padding[d]);
     }
     int64_t count = (span + (ceil_mode ? stride[d] - 1 : 0)) / stride[d] + 1;
     // The last window must start inside the input or its left padding.
@@ -171,10 +174,17 @@ void average(OpContext& context, const Volume& volume, const Spans& spans, const
 
 void avg_pool3d_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
                     bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  if (divisor_override && *divisor_override == 0) fail_execution("divisor_override: must not be 0");
+  if (divisor_override && *divisor_override == 0)
+    fail_execution("divisor_override: expected a number other than 0, got 0");
   const Volume volume(self);
   const int64_t one = 1;
   const Spans spans = window_spans(volume, kernel_size, stride, padding, Sizes(&one, 1), ceil_mode);
+  for (size_t d = 0; d < 3; ++d) {
+    const int64_t reach = kernel_size[kernel_size.size() == 1 ? 0 : d];
+    if (volume.size[d] < reach) {
+      fail_execution("self: expected sizes of at least the kernel's, ", kernel_size, ", got shape ", self.sizes());
+    }
+  }
   average(context, volume, spans, self,
           divisor_override    ? Divisor::kGiven
           : count_include_pad ? Divisor::kPadded
@@ -278,11 +288,12 @@ void maximum(OpContext& context, const Volume& volume, const Spans& spans, const
              Tensor& indices) {
   require_same_dtype(out, self.dtype, "out");
   require_same_dtype(indices, DType::kInt64, "indices");
-  if (is_bool(self.dtype)) fail_execution("self: dtype bool cannot be pooled");
+  require_not_bool(self.dtype, "self");
   require_real(self.dtype, "self");
   for (size_t d = 0; d < 3; ++d) {
     for (const Span& span : spans[d]) {
-      if (span.begin >= span.end) fail_execution("padding: a window lies outside of self ", self.sizes());
+      if (span.begin >= span.end)
+        fail_execution("padding: expected windows with elements of self, got one without for ", self.sizes());
     }
   }
   const Shape shape = pooled_shape(self, spans);

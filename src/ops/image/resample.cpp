@@ -26,7 +26,7 @@ struct Target {
 Target target_of(const Tensor& input, OptionalSizes output_size, OptionalFactors factors) {
   require_rank(input, 4, "input");
   if (output_size.has_value() == factors.has_value()) {
-    fail_execution("output_size: exactly one of output_size and scale_factors must be given");
+    fail_execution("output_size: expected it or scale_factors, got ", output_size ? "both" : "neither");
   }
   Target t;
   if (output_size) {
@@ -42,7 +42,7 @@ Target target_of(const Tensor& input, OptionalSizes output_size, OptionalFactors
   }
   if (t.height < 1 || t.width < 1)
     fail_execution("output_size: expected at least 1, got [", t.height, ", ", t.width, "]");
-  if (input.size(2) < 1 || input.size(3) < 1) fail_execution("input: empty image ", input.sizes());
+  if (input.size(2) < 1 || input.size(3) < 1) fail_execution("input: expected pixels, got shape ", input.sizes());
   return t;
 }
 
@@ -52,7 +52,7 @@ Target target_of(const Tensor& input, Sizes output_size, std::optional<double> s
   // A step of more than the whole input would give no output, and tables without end.
   const auto require_scale = [](const std::optional<double>& scale, int64_t size, const char* what) {
     if (!scale || *scale <= 0 || *scale * static_cast<double>(size + 1) >= 1) return;
-    fail_execution(what, ": ", *scale, " leaves nothing of ", size, " pixels");
+    fail_execution(what, ": expected a scale that leaves some of ", size, " pixels, got ", *scale);
   };
   require_scale(scale_height, input.size(2), "scales_h");
   require_scale(scale_width, input.size(3), "scales_w");
@@ -101,7 +101,7 @@ void bilinear(OpContext& context, const Tensor& input, const Target& target, boo
     case DType::kUInt8:
       return run.operator()<uint8_t>();
     default:
-      fail_execution("input: dtype ", dtype_name(input.dtype), " cannot be interpolated");
+      fail_execution("input: expected a floating dtype or uint8, got ", dtype_name(input.dtype));
   }
 }
 
@@ -161,7 +161,7 @@ void upsample_bilinear2d_aa_out(OpContext& context, const Tensor& self, Sizes ou
     case DType::kUInt8:
       return run.operator()<uint8_t>();
     default:
-      fail_execution("self: dtype ", dtype_name(self.dtype), " cannot be interpolated");
+      fail_execution("self: expected a floating dtype or uint8, got ", dtype_name(self.dtype));
   }
 }
 

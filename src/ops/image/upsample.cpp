@@ -50,10 +50,11 @@ Axes<kDims> axes_of(const Tensor& self, Sizes output_size, const std::array<Opti
   for (size_t d = 0; d < kDims; ++d) {
     axes[d] = {self.size(2 + d), output_size[d], scales[d]};
     if (axes[d].output < 1) fail_execution("output_size: expected at least 1, got ", output_size);
-    if (axes[d].input < 1) fail_execution("self: empty image ", self.sizes());
+    if (axes[d].input < 1) fail_execution("self: expected pixels, got shape ", self.sizes());
     // A step of more than the whole input would give no output, and tables without end.
     const bool fits = !scales[d] || *scales[d] <= 0 || *scales[d] * static_cast<double>(axes[d].input + 1) >= 1;
-    if (!fits) fail_execution("scales: ", *scales[d], " leaves nothing of ", axes[d].input, " pixels");
+    if (!fits)
+      fail_execution("scales: expected a scale that leaves some of ", axes[d].input, " pixels, got ", *scales[d]);
   }
   return axes;
 }

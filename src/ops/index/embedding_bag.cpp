@@ -87,7 +87,7 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
   require_same_dtype(out, weight.dtype, "out0");
   if (mode < 0 || mode > 2) fail_execution("mode: expected 0 (sum), 1 (mean) or 2 (max), got ", mode);
   if (per_sample_weights != nullptr) {
-    if (mode != 0) fail_execution("per_sample_weights: expected None unless bags are summed");
+    if (mode != 0) fail_execution("per_sample_weights: expected None unless bags are summed, got a tensor");
     require_same_dtype(*per_sample_weights, weight.dtype, "per_sample_weights");
     require_sizes(*per_sample_weights, indices.sizes(), "per_sample_weights");
   }
@@ -109,7 +109,7 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
   }
   for (int64_t i = 0; i < b.count; ++i) {
     if (b.indices[i] >= 0 && b.indices[i] < weight.size(0)) continue;
-    fail_execution("indices: ", b.indices[i], " is out of range for ", weight.size(0), " rows of weight");
+    fail_execution("indices: expected 0 to ", weight.size(0) - 1, ", got ", b.indices[i], " at ", i);
   }
 
   const bool is_sum = b.mode == BagMode::kSum, is_max = b.mode == BagMode::kMax;

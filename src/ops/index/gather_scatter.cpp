@@ -49,8 +49,7 @@ IndexedDim check_index(OpContext& context, const Tensor& target, int64_t dim, co
   const int64_t size = indexed.target.size(indexed.dim);
   const size_t bad = kernels::first_index_outside(indexed.values, count, 0, size);
   if (bad != count) {
-    fail_execution("index: ", indexed.values[bad], " at position ", bad, " is out of range (expected 0 to ", size - 1,
-                   ")");
+    fail_execution("index: expected 0 to ", size - 1, ", got ", indexed.values[bad], " at ", bad);
   }
   return indexed;
 }
@@ -240,7 +239,7 @@ void reduce_elements(const IndexedDim& indexed, const T* src, int64_t src_step, 
     }
     return change_elements(indexed, src, src_step, [](T a, T b) { return is_nan(a) || a < b ? a : b; });
   } else {
-    fail_execution("self: complex numbers have no order");
+    fail_execution("self: expected a dtype with an order, got ", dtype_name(dtype_of<T>));
   }
 }
 
@@ -322,7 +321,8 @@ void scatter_reduce_two_out(OpContext& context, const Tensor& self, int64_t dim,
   require_dtype(out, self.dtype, "out");
   const Reduction reduction = reduction_of(reduce_name);
   const bool needs_order = reduction == Reduction::kMaximum || reduction == Reduction::kMinimum;
-  if (needs_order && is_complex(self.dtype)) fail_execution("self: complex numbers have no order");
+  if (needs_order && is_complex(self.dtype))
+    fail_execution("self: expected a dtype with an order, got ", dtype_name(self.dtype));
   IndexedDim indexed = check_index(context, self, dim, index);
   const std::byte* elements = source_elements(context, src, indexed, self, out);
   context.resize(out, self.sizes());

@@ -155,7 +155,8 @@ void check_values(const Tensor& self, const Tensor& values, const IndexedRegion&
   require_dtype(values, self.dtype, "values");
   const Shape shape = broadcast(region.shape, values.sizes(), "values");
   if (!std::ranges::equal(Sizes(shape), Sizes(region.shape))) {
-    fail_execution("values: shape ", values.sizes(), " does not broadcast to the indexed shape ", Sizes(region.shape));
+    fail_execution("values: expected a shape that broadcasts to the indexed ", Sizes(region.shape), ", got ",
+                   values.sizes());
   }
 }
 

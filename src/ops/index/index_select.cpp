@@ -41,8 +41,7 @@ Indices checked_indices(OpContext& context, const Tensor& index, int64_t low, in
   const Indices indices{row_major_as<int64_t>(context, index), index.numel()};
   const size_t bad = kernels::first_index_outside(indices.values, static_cast<size_t>(indices.count), low, size);
   if (bad != static_cast<size_t>(indices.count)) {
-    fail_execution(what, ": ", indices.values[bad], " at position ", bad, " is out of range (expected ", low, " to ",
-                   size - 1, ")");
+    fail_execution(what, ": expected ", low, " to ", size - 1, ", got ", indices.values[bad], " at ", bad);
   }
   return indices;
 }
@@ -97,8 +96,8 @@ Indices check_source(OpContext& context, const Tensor& self, const Around& dims,
   Shape expected(self.sizes());
   if (source.rank == 0 || self.rank == 0) {
     if (source.numel() != 1 || indices.count != 1) {
-      fail_execution("source: shape ", source.sizes(), " does not fit self ", self.sizes(), " and ", indices.count,
-                     " indices");
+      fail_execution("source: expected the shape of self ", self.sizes(), " with ", indices.count, " indices, got ",
+                     source.sizes());
     }
     return indices;
   }
@@ -174,7 +173,7 @@ void index_reduce_out(OpContext& context, const Tensor& self, int64_t dim, const
   std::vector<int64_t> counts(static_cast<size_t>(dims.size));
   for (int64_t i = 0; i < indices.count; ++i) ++counts[static_cast<size_t>(indices.values[i])];
   if ((is_complex(self.dtype) && !is_product && !is_mean) || (is_bool(self.dtype) && is_mean)) {
-    fail_execution("self: dtype ", dtype_name(self.dtype), " has no ", reduce);
+    fail_execution("self: expected a dtype with ", reduce, ", got ", dtype_name(self.dtype));
   }
   with_number_type(self.dtype, "self", [&]<class T>() {
     constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;

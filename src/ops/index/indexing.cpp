@@ -40,8 +40,8 @@ void for_each_line(const Tensor& self, size_t first_dim, Sizes sizes, const Visi
 Index resolve_mask(OpContext& context, const Tensor& self, const Tensor& mask, size_t dim, size_t item) {
   for (size_t d = 0; d < mask.rank; ++d) {
     if (mask.size(d) != self.size(dim + d)) {
-      fail_execution("indices: mask ", item, " of shape ", mask.sizes(), " does not match dims ", dim, " to ",
-                     dim + mask.rank - 1, " of shape ", self.sizes());
+      fail_execution("indices: expected item ", item, " to have the sizes of dims ", dim, " to ", dim + mask.rank - 1,
+                     " of shape ", self.sizes(), ", got ", mask.sizes());
     }
   }
   const auto* flags = reinterpret_cast<const uint8_t*>(row_major(context, mask));
@@ -70,8 +70,7 @@ Index resolve_integers(OpContext& context, const Tensor& self, const Tensor& ind
   auto* offsets = context.scratch_of<int64_t>(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     if (values[i] < -size || values[i] >= size) {
-      fail_execution("indices: ", values[i], " in item ", item, " is out of range for dim ", dim, " of shape ",
-                     self.sizes());
+      fail_execution("indices: expected ", -size, " to ", size - 1, " in item ", item, ", got ", values[i], " at ", i);
     }
     offsets[i] = (values[i] < 0 ? values[i] + size : values[i]) * stride;
   }
@@ -85,7 +84,7 @@ std::vector<Index> resolve_each(OpContext& context, const Tensor& self, Optional
     const Tensor* index = indices.items[item];
     const size_t dims = index != nullptr && is_mask(*index) ? index->rank : 1;
     if (dim + dims > self.rank) {
-      fail_execution("indices: too many for shape ", self.sizes(), ": item ", item, " stands for dim ", dim + dims - 1);
+      fail_execution("indices: expected indices of at most ", int{self.rank}, " dims, got more in item ", item);
     }
     if (index != nullptr) {
       resolved.push_back(is_mask(*index) ? resolve_mask(context, self, *index, dim, item)

@@ -55,7 +55,7 @@ void fill_masked(OpContext& context, const Tensor& self, const Tensor& mask, con
   const Shape shape = broadcast(self.sizes(), mask.sizes(), "mask");
   context.resize(out, shape);
   const kernels::Loop where = kernels::where_loop(out.dtype);
-  if (!where) fail_execution("self: dtype ", dtype_name(out.dtype), " is not supported here");
+  if (!where) fail_execution("self: expected a dtype that it takes, got ", dtype_name(out.dtype));
   const StridedView to = reordered(StridedView(out), out.dim_order());
   const StridedView from = reordered(expanded(self, shape), out.dim_order());
   const StridedView flags = reordered(expanded(mask, shape), out.dim_order());
@@ -88,7 +88,7 @@ void masked_fill_tensor_out(OpContext& context, const Tensor& self, const Tensor
 void require_mask_fits(const Tensor& self, const Tensor& mask) {
   const Shape shape = broadcast(self.sizes(), mask.sizes(), "mask");
   if (std::ranges::equal(Sizes(shape), self.sizes())) return;
-  fail_execution("mask: shape ", mask.sizes(), " does not broadcast to ", self.sizes());
+  fail_execution("mask: expected a shape that broadcasts to ", self.sizes(), ", got ", mask.sizes());
 }
 
 void masked_fill_scalar_in_place(OpContext& context, Tensor& self, const Tensor& mask, const Scalar& value) {

@@ -161,7 +161,8 @@ void reduce_to_schur(T* h, size_t n, T* q) {
       steps = 0;
       continue;
     }
-    if (++steps > kSteps) fail_execution("self: the eigenvalues of a matrix were not found in ", kSteps, " steps");
+    if (++steps > kSteps)
+      fail_execution("self: expected a matrix whose eigenvalues are found in ", kSteps, " steps, got another");
     step(h, n, begin, end, steps % 10 == 0, q);
   }
 }
@@ -257,7 +258,8 @@ void eig_out(OpContext& context, const Tensor& self, Tensor& values, Tensor& vec
     Matrices<T> matrices(context, self);
     const size_t n = matrices.rows();
     for (int64_t i = 0; i < self.numel(); ++i) {
-      if (!std::isfinite(std::abs(matrices[0][i]))) fail_execution("self: expected finite numbers");
+      if (!std::isfinite(std::abs(matrices[0][i])))
+        fail_execution("self: expected finite numbers, got infinities or NaN");
     }
     Matrices<Complex> found(self.sizes());
     RowMajorOut written(context, values, DType::kComplex128);

@@ -140,7 +140,7 @@ void ldl_factor_ex_out(OpContext& context, const Tensor& self, bool hermitian, b
     factors.each([&](size_t i) {
       infos[i] = factorise<T>({factors[i], n, hermitian}, swaps.data() + i * n);
       if (infos[i] != 0 && check_errors) {
-        fail_execution("self: D of matrix ", i, " is singular: its element ", infos[i], " is zero");
+        fail_execution("self: expected matrices with a regular D, got a zero as element ", infos[i], " of matrix ", i);
       }
     });
     factors.write(context, ld);
@@ -197,7 +197,8 @@ void check_pivots(const int32_t* pivots, size_t n) {
       fail_execution("pivots: expected numbers from 1 to ", n, ", or their negatives, got ", pivots[k]);
     }
     if (pivots[k] > 0) continue;
-    if (k + 1 == n || pivots[k + 1] > 0) fail_execution("pivots: a negative number without a neighbour at ", k);
+    if (k + 1 == n || pivots[k + 1] > 0)
+      fail_execution("pivots: expected a negative number beside each negative one, got a single one at ", k);
     ++k;
   }
 }
@@ -210,7 +211,7 @@ void ldl_solve_out(OpContext& context, const Tensor& ld, const Tensor& pivots, c
   require_dtype(pivots, DType::kInt32, "pivots");
   require_sizes(pivots, ld.sizes().first(ld.rank - 1u), "pivots");
   if (b.size(b.rank - 2u) != ld.size(ld.rank - 1u)) {
-    fail_execution("B: shape ", b.sizes(), " does not fit LD of shape ", ld.sizes());
+    fail_execution("B: expected rows and batches as LD of shape ", ld.sizes(), " has, got ", b.sizes());
   }
   const Shape batch = broadcast(batch_of(ld), batch_of(b), "B");
   context.resize(out, Matrices<double>::with_matrix(batch, b.size(b.rank - 2u), b.size(b.rank - 1u)));

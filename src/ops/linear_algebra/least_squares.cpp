@@ -122,7 +122,7 @@ void lstsq_out(OpContext& context, const Tensor& a, const Tensor& b, std::option
   Shape b_shape(b.sizes());
   if (is_vector) b_shape.push_back(1);
   if (b_shape.rank != a.rank || b_shape[b_shape.rank - 2] != a.size(a.rank - 2u)) {
-    fail_execution("b: shape ", b.sizes(), " does not fit self of shape ", a.sizes());
+    fail_execution("b: expected rows and batches as self of shape ", a.sizes(), " has, got ", b.sizes());
   }
   const Shape batch = broadcast(batch_of(a), Sizes(b_shape).first(b_shape.rank - 2), "b");
   Shape shape(batch);

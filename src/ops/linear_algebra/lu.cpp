@@ -63,14 +63,15 @@ Shape pivot_shape(const Tensor& a) {
 
 void check_regular(const std::vector<int32_t>& info, bool check_errors, const char* what) {
   for (size_t i = 0; check_errors && i < info.size(); ++i) {
-    if (info[i] != 0) fail_execution(what, ": matrix ", i, " is singular: pivot ", info[i], " is zero");
+    if (info[i] != 0)
+      fail_execution(what, ": expected regular matrices, got a zero as pivot ", info[i], " of matrix ", i);
   }
 }
 
 void lu_factor_ex_out(OpContext& context, const Tensor& a, bool pivot, bool check_errors, Tensor& out, Tensor& pivots,
                       Tensor& info) {
   require_matrices(a, "A");
-  if (!pivot) fail_execution("pivot: expected true, as eager does on a CPU");
+  if (!pivot) fail_execution("pivot: expected true, as eager does on a CPU, got false");
   context.resize(out, a.sizes(), "LU");
   context.resize(pivots, pivot_shape(a), "pivots");
   context.resize(info, batch_of(a), "info");
@@ -130,7 +131,7 @@ void write_unpacked(OpContext& context, const Matrices<T>& factors, const std::v
 
 void lu_out(OpContext& context, const Tensor& a, bool pivot, Tensor& p, Tensor& l, Tensor& u) {
   require_matrices(a, "A");
-  if (!pivot) fail_execution("pivot: expected true, as eager does on a CPU");
+  if (!pivot) fail_execution("pivot: expected true, as eager does on a CPU, got false");
   in_matrix_type(a, "A", [&]<class T>(T) {
     const Lu<T> lu(Matrices<T>(context, a));
     write_unpacked(context, lu.factors, lu.pivots, true, true, p, l, u);
@@ -237,11 +238,11 @@ void solve_ex_out(OpContext& context, const Tensor& a, const Tensor& b, bool lef
   // A batch of vectors has the batch's shape and one dim more.
   const bool is_vector =
       b.rank == 1 || (b.rank + 1 == a.rank && std::ranges::equal(b.sizes(), a.sizes().first(a.rank - 1u)));
-  if (is_vector && !left) fail_execution("left: expected true where B holds vectors");
+  if (is_vector && !left) fail_execution("left: expected true where B holds vectors, got false");
   Shape b_shape(b.sizes());
   if (is_vector) b_shape.push_back(1);
   if (b_shape[b_shape.rank - (left ? 2 : 1)] != a.size(a.rank - 1u)) {
-    fail_execution("B: shape ", b.sizes(), " does not fit A of shape ", a.sizes());
+    fail_execution("B: expected rows and batches as A of shape ", a.sizes(), " has, got ", b.sizes());
   }
   const Shape batch = broadcast(batch_of(a), Sizes(b_shape).first(b_shape.rank - 2), "B");
   Shape full = Matrices<double>::with_matrix(batch, b_shape[b_shape.rank - 2], b_shape[b_shape.rank - 1]);
@@ -280,7 +281,7 @@ void lu_solve_out(OpContext& context, const Tensor& factors, const Tensor& pivot
   require_dtype(b, factors.dtype, "B");
   require_sizes(pivots, pivot_shape(factors), "pivots");
   if (b.size(b.rank - (left ? 2u : 1u)) != factors.size(factors.rank - 1u)) {
-    fail_execution("B: shape ", b.sizes(), " does not fit LU of shape ", factors.sizes());
+    fail_execution("B: expected rows and batches as LU of shape ", factors.sizes(), " has, got ", b.sizes());
   }
   const Shape batch = broadcast(batch_of(factors), batch_of(b), "B");
   context.resize(out, Matrices<double>::with_matrix(batch, b.size(b.rank - 2u), b.size(b.rank - 1u)));

@@ -118,7 +118,7 @@ void householder_product_out(OpContext& context, const Tensor& input, const Tens
   if (rows < columns) fail_execution("input: expected no more columns than rows, got shape ", input.sizes());
   if (tau.rank + 1 != input.rank || !std::ranges::equal(tau.sizes().first(tau.rank - 1u), batch_of(input)) ||
       tau.size(tau.rank - 1u) > columns) {
-    fail_execution("tau: shape ", tau.sizes(), " does not fit input of shape ", input.sizes());
+    fail_execution("tau: expected as many factors as input of shape ", input.sizes(), " has, got shape ", tau.sizes());
   }
   context.resize(out, input.sizes());
   in_matrix_type(input, "input", [&]<class T>(T) {
@@ -143,8 +143,8 @@ void ormqr_out(OpContext& context, const Tensor& self, const Tensor& tau, const 
       !std::ranges::equal(tau.sizes().first(tau.rank - 1u), batch_of(self)) ||
       other.size(other.rank - (left ? 2u : 1u)) != self.size(self.rank - 2u) ||
       tau.size(tau.rank - 1u) > std::min(self.size(self.rank - 1u), self.size(self.rank - 2u))) {
-    fail_execution("other: shape ", other.sizes(), " and tau of shape ", tau.sizes(), " do not fit self of shape ",
-                   self.sizes());
+    fail_execution("other: expected sizes that fit self of shape ", self.sizes(), ", got other ", other.sizes(),
+                   " and tau ", tau.sizes());
   }
   context.resize(out, other.sizes());
   in_matrix_type(self, "self", [&]<class T>(T) {

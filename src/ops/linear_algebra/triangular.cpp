@@ -48,7 +48,7 @@ Shape system_batch(const Tensor& a, const Tensor& b, bool left, const char* a_na
   require_square(a, a_name);
   require_matrices(b, b_name);
   if (b.size(b.rank - (left ? 2u : 1u)) != a.size(a.rank - 1u)) {
-    fail_execution(b_name, ": shape ", b.sizes(), " does not fit ", a_name, " of shape ", a.sizes());
+    fail_execution(b_name, ": expected rows and batches as ", a_name, " of shape ", a.sizes(), " has, got ", b.sizes());
   }
   return broadcast(batch_of(a), batch_of(b), b_name);
 }
@@ -130,7 +130,8 @@ Matrices<T> cholesky(OpContext& context, const Tensor& self, bool upper, std::ve
 void check_positive(const std::vector<int32_t>& info) {
   for (size_t i = 0; i < info.size(); ++i) {
     if (info[i] == 0) continue;
-    fail_execution("self: matrix ", i, " is not positive definite: its leading minor of order ", info[i], " is not");
+    fail_execution("self: expected positive definite matrices, got another leading minor of order ", info[i],
+                   " in matrix ", i);
   }
 }
 

@@ -72,7 +72,7 @@ AttentionOperand<const T> attention_mask(OpContext& context, const Tensor* mask,
   const Shape full = with_matrix(leading, rows, keys);
   const Shape shape = broadcast(mask->sizes(), full, "attn_mask");
   if (!std::equal(shape.begin(), shape.end(), full.begin(), full.end())) {
-    fail_execution("attn_mask: shape ", mask->sizes(), " does not broadcast to ", Sizes(full));
+    fail_execution("attn_mask: expected a shape that broadcasts to ", Sizes(full), ", got ", mask->sizes());
   }
   Tensor added = *mask;
   if (is_bool(mask->dtype)) {
@@ -157,8 +157,7 @@ struct Geometry {
     keys = a.key.size(a.key.rank - 2u);
     value_size = a.value.size(a.value.rank - 1u);
     if (a.key.size(a.key.rank - 1u) != head_size) {
-      fail_execution("key: the last size of ", a.key.sizes(), " must be ", head_size, ", as of query ",
-                     a.query.sizes());
+      fail_execution("key: expected a last size of ", head_size, " as query has, got shape ", a.key.sizes());
     }
     if (a.value.size(a.value.rank - 2u) != keys) {
       fail_execution("value: expected ", keys, " rows as key has, got shape ", a.value.sizes());
@@ -175,7 +174,7 @@ struct Geometry {
     leading = broadcast(broadcast(leading, key_leading, "key"), value_leading, "value");
     key_leading = leading;
     value_leading = leading;
-    if (leading.rank > 0) {
+    if (leading.rank > 0 && leading[leading.rank - 1] != 0) {
       key_leading[leading.rank - 1] /= key_group;
       value_leading[leading.rank - 1] /= value_group;
     }
@@ -187,7 +186,7 @@ struct Geometry {
   int64_t group_of(const Shape& other, const char* what) const {
     const int64_t heads = leading[leading.rank - 1], shared = other[other.rank - 1];
     if (shared == 0 || heads % shared != 0) {
-      fail_execution(what, ": ", heads, " heads of query cannot share ", shared);
+      fail_execution(what, ": expected a divisor of query's ", heads, " heads, got ", shared);
     }
     return heads / shared;
   }
@@ -235,6 +234,7 @@ void attend(OpContext& context, const Arguments& a, const Geometry& g, Tensor& o
 
 void attend(OpContext& context, const Arguments& arguments, const Geometry& geometry, Tensor& out,
             Tensor* weights = nullptr, Tensor* log_sums = nullptr) {
+  if (product(geometry.leading) == 0) return;
   const auto run = out.dtype == DType::kFloat64 ? &attend<double> : &attend<float>;
   run(context, arguments, geometry, out, weights, log_sums);
 }
@@ -275,7 +275,7 @@ Tensor as_float(OpContext& context, const Tensor& tensor) {
 void math_attention_out(OpContext& context, const Tensor& query, const Tensor& key, const Tensor& value,
                         const Tensor* mask, double dropout, bool is_causal, const Tensor* dropout_mask,
                         std::optional<double> scale, bool enable_gqa, Tensor& out, Tensor& weights) {
-  if (dropout_mask != nullptr) fail_execution("dropout_mask: expected None outside training");
+  if (dropout_mask != nullptr) fail_execution("dropout_mask: expected None outside training, got a tensor");
   const auto is_single = [](const Tensor& tensor) {
     return is_floating(tensor.dtype) && tensor.dtype != DType::kFloat64;
   };

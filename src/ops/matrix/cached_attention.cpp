@@ -31,15 +31,15 @@ void require_fits_cache(const Tensor& value, const Tensor& cache, const char* wh
   require_same_dtype(value, cache.dtype, what);
   for (const size_t dim : {0, 2, 3}) {
     if (value.size(dim) == cache.size(dim)) continue;
-    fail_execution(what, ": sizes of ", value.sizes(), " but the second must be those of ", cache_name, " ",
-                   cache.sizes());
+    fail_execution(what, ": expected the sizes of ", cache_name, " ", cache.sizes(), " but the second, got ",
+                   value.sizes());
   }
 }
 
 void require_positions(int64_t start, int64_t count, const Tensor& cache, const char* cache_name) {
   if (start >= 0 && start <= cache.size(1) - count) return;
-  fail_execution("start_pos: positions [", start, ", ", start, " + ", count, ") are not all in the ", cache.size(1),
-                 " of ", cache_name);
+  fail_execution("start_pos: expected positions among the ", cache.size(1), " of ", cache_name, ", got [", start, ", ",
+                 start, " + ", count, ")");
 }
 
 void write_positions(OpContext& context, const Tensor& value, Tensor& cache, int64_t start) {
@@ -71,7 +71,7 @@ void update_cache_with_indices_out(OpContext& context, const Tensor& value, Tens
   const auto count = static_cast<size_t>(indices.numel());
   for (size_t i = 0; i < count; ++i) {
     if (positions[i] >= 0 && positions[i] < cache.size(1)) continue;
-    fail_execution("indices: ", positions[i], " is out of range for ", cache.size(1), " positions of cache");
+    fail_execution("indices: expected 0 to ", cache.size(1) - 1, ", got ", positions[i], " at ", i);
   }
   const size_t bytes = static_cast<size_t>(product(cache.sizes(), 2, 4)) * dtype_size(cache.dtype);
   if (bytes == 0 || count == 0) return;
@@ -152,20 +152,20 @@ struct CachedAttention {
     }
     const int64_t heads = query.size(head_dim()), shared = key.size(head_dim());
     if (shared == 0 || heads % shared != 0) {
-      fail_execution("key: ", heads, " heads of query cannot share ", shared);
+      fail_execution("key: expected a divisor of query's ", heads, " heads, got ", shared);
     }
     if (dropout != 0) fail_execution("drpout_p: expected 0, got ", dropout);
     if (start_pos < 0) fail_execution("start_pos: expected a position, got ", start_pos);
     if (mask != nullptr) {
-      if (is_causal) fail_execution("attn_mask: expected None where is_causal is set");
+      if (is_causal) fail_execution("attn_mask: expected None where is_causal is set, got a tensor");
       const std::array<int64_t, 2> expected{queries(), keys()};
       require_sizes(*mask, expected, "attn_mask");
       if (!is_floating(mask->dtype) && !is_bool(mask->dtype)) {
         fail_execution("attn_mask: expected a floating dtype or bool, got ", dtype_name(mask->dtype));
       }
     } else if (start_pos > key.size(position_dim) - queries()) {
-      fail_execution("start_pos: positions [", start_pos, ", ", start_pos, " + ", queries(), ") are not all in the ",
-                     key.size(position_dim), " of key");
+      fail_execution("start_pos: expected positions among the ", key.size(position_dim), " of key, got [", start_pos,
+                     ", ", start_pos, " + ", queries(), ")");
     }
   }
 

@@ -225,7 +225,7 @@ Product product_2d(const Tensor& a, const Tensor& b, const char* a_name, const c
   require_same_dtype(a, b, b_name);
   require_dtype(out, result.value_or(a.dtype), "out");
   if (a.size(1) != b.size(0)) {
-    fail_execution(b_name, ": shapes ", a.sizes(), " and ", b.sizes(), " do not multiply");
+    fail_execution(b_name, ": expected sizes to multiply with ", a.sizes(), ", got ", b.sizes());
   }
   Product p;
   p.m = count(a.size(0));
@@ -243,7 +243,7 @@ Product product_3d(const Tensor& a, const Tensor& b, const char* a_name, const c
   require_same_dtype(a, b, b_name);
   require_dtype(out, result.value_or(a.dtype), "out");
   if (a.size(0) != b.size(0) || a.size(2) != b.size(1)) {
-    fail_execution(b_name, ": shapes ", a.sizes(), " and ", b.sizes(), " do not multiply");
+    fail_execution(b_name, ": expected sizes to multiply with ", a.sizes(), ", got ", b.sizes());
   }
   Product p;
   p.batch = count(a.size(0));
@@ -259,7 +259,7 @@ void add_term(Product& p, const Tensor& self, const Scalar& beta, const Scalar& 
   if (self.dtype != out.dtype) require_same_dtype(*p.a, self, "self");
   const Shape shape = broadcast(self.sizes(), sizes, "self");
   if (!std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end())) {
-    fail_execution("self: shape ", self.sizes(), " does not broadcast to ", sizes);
+    fail_execution("self: expected a shape that broadcasts to ", sizes, ", got ", self.sizes());
   }
   p.addend = &self;
   p.beta = beta;
@@ -368,8 +368,8 @@ void linear_out(OpContext& context, const Tensor& input, const Tensor& weight, c
   require_same_dtype(input, weight, "weight");
   require_dtype(out, input.dtype, "out");
   if (input.rank == 0 || input.size(input.rank - 1u) != weight.size(1)) {
-    fail_execution("input: the last size of ", input.sizes(), " must be ", weight.size(1), ", as of weight ",
-                   weight.sizes());
+    fail_execution("input: expected a last size of ", weight.size(1), ", as of weight ", weight.sizes(), ", got ",
+                   input.sizes());
   }
   Product p;
   p.k = count(weight.size(1));

@@ -60,7 +60,7 @@ void multiply_vector(OpContext& context, const Tensor* addend, const Tensor& mat
   require_same(matrix, vector, "vec");
   require_same_dtype(out, matrix.dtype, "out");
   if (matrix.size(1) != vector.size(0)) {
-    fail_execution("vec: shapes ", matrix.sizes(), " and ", vector.sizes(), " do not multiply");
+    fail_execution("vec: expected sizes to multiply with ", matrix.sizes(), ", got ", vector.sizes());
   }
   Product p;
   p.m = 1;
@@ -73,7 +73,7 @@ void multiply_vector(OpContext& context, const Tensor* addend, const Tensor& mat
     require_same(matrix, *addend, "self");
     const int64_t rows = matrix.size(0);
     if (addend->rank > 1 || (addend->rank == 1 && addend->size(0) != 1 && addend->size(0) != rows)) {
-      fail_execution("self: shape ", addend->sizes(), " does not broadcast to [", rows, "]");
+      fail_execution("self: expected a shape that broadcasts to [", rows, "], got ", addend->sizes());
     }
     p.addend = addend;
     p.alpha = alpha;
@@ -114,7 +114,7 @@ void outer_out(OpContext& context, const Tensor& self, const Tensor& vec2, Tenso
 void require_broadcasts(const Tensor& self, Sizes sizes) {
   const Shape shape = broadcast(self.sizes(), sizes, "self");
   if (!std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end())) {
-    fail_execution("self: shape ", self.sizes(), " does not broadcast to ", sizes);
+    fail_execution("self: expected a shape that broadcasts to ", sizes, ", got ", self.sizes());
   }
 }
 
@@ -150,7 +150,7 @@ void addbmm_out(OpContext& context, const Tensor& self, const Tensor& batch1, co
   require_same(batch1, self, "self");
   require_same_dtype(out, batch1.dtype, "out");
   if (batch1.size(0) != batch2.size(0) || batch1.size(2) != batch2.size(1)) {
-    fail_execution("batch2: shapes ", batch1.sizes(), " and ", batch2.sizes(), " do not multiply");
+    fail_execution("batch2: expected sizes to multiply with ", batch1.sizes(), ", got ", batch2.sizes());
   }
   const std::array<int64_t, 2> sizes{batch1.size(1), batch2.size(2)};
   require_broadcasts(self, sizes);
@@ -181,7 +181,7 @@ void inner_out(OpContext& context, const Tensor& self, const Tensor& other, Tens
   }
   const size_t last = self.rank - 1u, other_last = other.rank - 1u;
   if (self.size(last) != other.size(other_last)) {
-    fail_execution("other: the last sizes of ", self.sizes(), " and ", other.sizes(), " must be the same");
+    fail_execution("other: expected the last size of self ", self.sizes(), ", got ", other.sizes());
   }
   Shape shape(self.sizes().first(last));
   for (size_t d = 0; d < other_last; ++d) shape.push_back(other.size(d));
@@ -221,7 +221,7 @@ void matmul_out(OpContext& context, const Tensor& self, const Tensor& other, Ten
   const int64_t rows = left_sizes[left_sizes.rank - 2], inner = left_sizes[left_sizes.rank - 1];
   const int64_t columns = right_sizes[right_sizes.rank - 1];
   if (right_sizes[right_sizes.rank - 2] != inner) {
-    fail_execution("other: shapes ", self.sizes(), " and ", other.sizes(), " do not multiply");
+    fail_execution("other: expected sizes to multiply with ", self.sizes(), ", got ", other.sizes());
   }
   const Shape batch =
       broadcast(Sizes(left_sizes).first(left_sizes.rank - 2), Sizes(right_sizes).first(right_sizes.rank - 2), "other");
@@ -296,12 +296,13 @@ void trilinear_out(OpContext& context, const Tensor& i1, const Tensor& i2, const
   Shape full;
   for (size_t f = 0; f < 3; ++f) {
     if (factors[f]->rank + expands[f].size() != rank || rank > kMaxRank) {
-      fail_execution("expand", f + 1, ": ", expands[f], " does not bring shape ", factors[f]->sizes(), " to rank ",
-                     rank);
+      fail_execution("expand", f + 1, ": expected dims that bring shape ", factors[f]->sizes(), " to rank ", rank,
+                     ", got ", expands[f]);
     }
     views[f] = StridedView(*factors[f]);
     for (const int64_t dim : expands[f]) {
-      if (dim < 0 || static_cast<size_t>(dim) > views[f].rank) fail_execution("expand", f + 1, ": got ", expands[f]);
+      if (dim < 0 || static_cast<size_t>(dim) > views[f].rank)
+        fail_execution("expand", f + 1, ": expected ascending dims, got ", expands[f]);
       views[f].insert(static_cast<size_t>(dim), 1, 0);
     }
     full = f == 0 ? Shape(views[f].sizes()) : broadcast(full, views[f].sizes(), "i2");

@@ -50,7 +50,7 @@ struct Rows {
 
   Rows(const Tensor& input, Sizes normalized_shape) : statistics(input.sizes()) {
     const size_t last = normalized_shape.size();
-    if (last == 0) fail_execution("normalized_shape: expected at least one dim");
+    if (last == 0) fail_execution("normalized_shape: expected at least one dim, got []");
     const bool fits = last <= input.rank && std::equal(normalized_shape.begin(), normalized_shape.end(),
                                                        input.sizes().end() - static_cast<std::ptrdiff_t>(last));
     if (!fits) {

@@ -86,7 +86,7 @@ void elu_out(OpContext& context, const Tensor& self, const Scalar& alpha, const 
 
 void celu_out(OpContext& context, const Tensor& self, const Scalar& alpha, Tensor& out) {
   const double value = alpha.to<double>();
-  if (value == 0) fail_execution("alpha: expected a number other than 0");
+  if (value == 0) fail_execution("alpha: expected a number other than 0, got 0");
   elu(context, self, value, 1, 1 / value, out);
 }
 
@@ -178,7 +178,7 @@ struct GatedSigmoid {
 void glu_out(OpContext& context, const Tensor& self, int64_t dim, Tensor& out) {
   require_floating(self.dtype, "self");
   require_castable(self.dtype, out);
-  if (self.rank == 0) fail_execution("self: glu needs at least one dim, got rank 0");
+  if (self.rank == 0) fail_execution("self: expected at least one dim, got rank 0");
   const size_t split = normalize_dim(dim, self.rank);
   const int64_t size = self.size(split);
   if (size % 2 != 0) fail_execution("self: expected an even size in dim ", split, ", got ", size);

@@ -52,7 +52,7 @@ void add_relu_out(OpContext& context, const Tensor& self, const Tensor& other, c
 }
 
 void require_subtractable(DType dtype, const char* what) {
-  if (is_bool(dtype)) fail_execution(what, ": a bool tensor cannot be subtracted or subtracted from");
+  if (is_bool(dtype)) fail_execution(what, ": expected a dtype with a difference, got bool");
 }
 
 void sub_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {

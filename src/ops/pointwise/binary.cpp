@@ -37,7 +37,7 @@ void pow_tensor_scalar_out(OpContext& context, const Tensor& self, const Scalar&
   require_castable(common, out);
   if (is_integral_or_bool(common)) {
     if (exponent.to<int64_t>() < 0) {
-      fail_execution("exponent: integers have no negative powers, got ", exponent.to<int64_t>());
+      fail_execution("exponent: expected at least 0 for integers, got ", exponent.to<int64_t>());
     }
     require_not_bool(common, "self");
   } else if (const auto special = special_power(exponent.to<double>()); special && !is_complex(common)) {

@@ -63,7 +63,7 @@ bool lies_across(const Operand& operand, const Tensor& out) noexcept {
 
 // The shape all operands broadcast to. Often all but rank-0 ones have out's shape already.
 Shape common_shape(std::span<const Operand> in) {
-  static constexpr const char* kNames[] = {"self", "other", "the third tensor"};
+  static constexpr const char* kNames[] = {"self", "other", "third tensor"};
   Shape shape(in[0].sizes);
   for (size_t k = 1; k < in.size(); ++k) {
     if (!std::ranges::equal(in[k].sizes, Sizes(shape))) shape = broadcast(shape, in[k].sizes, kNames[k]);
@@ -96,7 +96,8 @@ Operand as_dtype(OpContext& context, const Tensor& tensor, DType common) {
   if (tensor.dtype == common) return tensor;
   if (tensor.rank != 0 && (!is_half_kind(common) || converts_exactly_to_half(tensor.dtype, common))) return tensor;
   const kernels::ConvertFn convert = kernels::convert_fn(tensor.dtype, common);
-  if (convert == nullptr) fail_execution("no conversion from ", dtype_name(tensor.dtype), " to ", dtype_name(common));
+  if (convert == nullptr)
+    fail_execution("self: expected a dtype that converts to ", dtype_name(common), ", got ", dtype_name(tensor.dtype));
   const auto count = static_cast<size_t>(tensor.numel());
   Operand converted = tensor;
   std::byte* data = context.scratch(count * dtype_size(common));
@@ -149,7 +150,8 @@ void run_operands(OpContext& context, const Loop& loop, const LoopParams& params
       if (in[k].dtype == loop.in[k]) continue;
       const kernels::ConvertFn convert = kernels::convert_fn(in[k].dtype, loop.in[k]);
       if (convert == nullptr) {
-        fail_execution("no conversion from ", dtype_name(in[k].dtype), " to ", dtype_name(loop.in[k]));
+        fail_execution("self: expected a dtype that converts to ", dtype_name(loop.in[k]), ", got ",
+                       dtype_name(in[k].dtype));
       }
       convert(in[k].data, converted[k], 1);
       data[k] = converted[k];
@@ -169,11 +171,12 @@ void run_operands(OpContext& context, const Loop& loop, const LoopParams& params
     kernels::broadcast_strides(out.sizes(), in[k].sizes, in[k].strides.data(), strides[k]);
     operands[k] = {data[k], step[k] == 0 ? loop.in[k] : in[k].dtype, strides[k]};
     if (kernels::convert_fn(operands[k].dtype, loop.in[k]) == nullptr) {
-      fail_execution("no conversion from ", dtype_name(operands[k].dtype), " to ", dtype_name(loop.in[k]));
+      fail_execution("self: expected a dtype that converts to ", dtype_name(loop.in[k]), ", got ",
+                     dtype_name(operands[k].dtype));
     }
   }
   if (kernels::convert_fn(loop.out, out.dtype) == nullptr) {
-    fail_execution(what, ": no conversion from ", dtype_name(loop.out), " to ", dtype_name(out.dtype));
+    fail_execution(what, ": expected a dtype to convert ", dtype_name(loop.out), " to, got ", dtype_name(out.dtype));
   }
   kernels::run_elementwise(loop, params, out.sizes(), {out.data, out.dtype, out.strides().data()},
                            {operands, in.size()});
@@ -193,7 +196,7 @@ Loop find_loop(DType common, const char* name, Get get) {
   const DType dtype = computing_dtype(common);
   Loop loop = get(dtype);
   if (!loop && is_integral_or_bool(dtype)) loop = get(DType::kInt64);
-  if (!loop) fail_execution(name, " has no ", dtype_name(common), " form");
+  if (!loop) fail_execution("self: expected a dtype that has ", name, ", got ", dtype_name(common));
   return loop;
 }
 
@@ -279,7 +282,7 @@ void require_nonzero(const Operand& dividend, const Operand& divisor, DType comm
     const auto every_dim = static_cast<uint32_t>((1u << divisor.sizes.size()) - 1);
     kernels::reduce(kernels::Reduce::kAll, {}, divisor.sizes, in, every_dim, DType::kBool, &all_nonzero);
   }
-  if (all_nonzero == 0) fail_execution(what, ": integer division by zero");
+  if (all_nonzero == 0) fail_execution(what, ": expected divisors other than 0 of integers, got 0");
 }
 
 }  // namespace enr::ops

@@ -117,7 +117,7 @@ void addcmul_out(OpContext& context, const Tensor& self, const Tensor& tensor1, 
 void addcdiv_out(OpContext& context, const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                  const Scalar& value, Tensor& out) {
   if (is_integral_or_bool(tensor1.dtype) && is_integral_or_bool(tensor2.dtype)) {
-    fail_execution("tensor2: two integer tensors are not divided here, got ", dtype_name(tensor1.dtype), " and ",
+    fail_execution("tensor2: expected a floating dtype to divide integers, got ", dtype_name(tensor1.dtype), " and ",
                    dtype_name(tensor2.dtype));
   }
   add_product(context, Ternary::kAddCDiv, self, tensor1, tensor2, value, out);

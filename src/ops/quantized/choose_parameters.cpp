@@ -27,7 +27,8 @@ void write_one(OpContext& context, Tensor& out, double value, const char* what) 
 void choose_qparams_out(OpContext& context, const Tensor& input, int64_t quant_min, int64_t quant_max, double eps,
                         DType, Tensor& scale_out, Tensor& zero_point_out) {
   require_floating(input.dtype, "input");
-  if (quant_min >= quant_max) fail_execution("quant_min: ", quant_min, " must be below quant_max ", quant_max);
+  if (quant_min >= quant_max)
+    fail_execution("quant_min: expected less than quant_max ", quant_max, ", got ", quant_min);
   if (input.numel() == 0) fail_execution("input: expected at least one element, got shape ", input.sizes());
   if (scale_out.numel() != 1) fail_execution("scale_out: expected one element, got ", describe(scale_out));
   float min = 0, max = 0;

@@ -101,11 +101,12 @@ void embed(OpContext& context, const Tensor& weight, const Tensor& scales, const
   if (zero_points != nullptr) require_sizes(*zero_points, scales.sizes(), "weight_zero_points");
   const int64_t groups = scales.rank == 2 ? scales.size(1) : 1;
   if (groups < 1 || columns % groups != 0) {
-    fail_execution("weight_scales: ", groups, " groups do not divide rows of ", columns, " values");
+    fail_execution("weight_scales: expected groups that divide rows of ", columns, " values, got ", groups);
   }
   const auto* index = row_major_as<int64_t>(context, indices);
   for (int64_t i = 0; i < indices.numel(); ++i) {
-    if (index[i] < 0 || index[i] >= rows) fail_execution("indices: ", index[i], " is out of range for ", rows, " rows");
+    if (index[i] < 0 || index[i] >= rows)
+      fail_execution("indices: expected 0 to ", rows - 1, ", got ", index[i], " at ", i);
   }
   Shape shape(indices.sizes());
   shape.push_back(columns);

@@ -18,7 +18,7 @@ const int64_t* checked_indices(OpContext& context, const Tensor& indices, int64_
   const auto* numbers = row_major_as<int64_t>(context, indices);
   for (int64_t i = 0; i < indices.numel(); ++i) {
     if (numbers[i] < 0 || numbers[i] >= rows) {
-      fail_execution("indices: ", numbers[i], " is out of range for ", rows, " embeddings");
+      fail_execution("indices: expected 0 to ", rows - 1, ", got ", numbers[i], " at ", i);
     }
   }
   return numbers;
@@ -31,14 +31,15 @@ void embedding_out(OpContext& context, const Tensor& packed, int64_t rows, int64
   const LowbitHeader header = read_lowbit_header(context, packed, 2, data);
   require_bits(kBits, header.numbers[1]);
   if (header.numbers[0] != 1 || header.numbers[2] != 32 || header.numbers[3] != 128) {
-    fail_execution("packed_weight_qvals: expected chunks of 32 to 128 numbers in version 1");
+    fail_execution("packed_weight_qvals: expected chunks of 32 to 128 numbers in version 1, got ", header.numbers[2],
+                   " to ", header.numbers[3], " in version ", header.numbers[0]);
   }
   const auto given = static_cast<size_t>(packed.numel()) - kLowbitHeaderBytes;
   constexpr int64_t kLimit = int64_t{1} << 31;
   if (rows < 1 || rows > kLimit || size < 32 || size > kLimit || size % 32 != 0 ||
       given != static_cast<size_t>(rows) * packed_bytes(kBits, static_cast<size_t>(size))) {
-    fail_execution("packed_weight_qvals: ", given, " bytes do not hold ", rows, " x ", size, " weights of ", kBits,
-                   " bits");
+    fail_execution("packed_weight_qvals: expected ", rows, " x ", size, " weights of ", kBits, " bits, got ", given,
+                   " bytes");
   }
   require_dtype(scales, DType::kFloat32, "weight_scales");
   require_rank(scales, 2, "weight_scales");

@@ -93,7 +93,7 @@ LowbitHeader read_lowbit_header(OpContext& context, const Tensor& packed, int ex
   const std::byte* bytes = row_major(context, packed);
   LowbitHeader header;
   std::memcpy(&header, bytes, kLowbitHeaderBytes);
-  if (header.magic != 6712) fail_execution("packed_weights: these are not packed weights of torchao");
+  if (header.magic != 6712) fail_execution("packed_weights: expected weights packed by torchao, got other bytes");
   if (header.type != expected_type) {
     fail_execution("packed_weights: expected the universal format (", expected_type, "), got format ", header.type,
                    ", made for one kind of processor");
@@ -116,12 +116,13 @@ LinearWeights::LinearWeights(OpContext& context, const Tensor& packed, int bits,
   const int32_t nr = header.numbers[3], kr = header.numbers[4], sr = header.numbers[5];
   const bool is_known = nr > 0 && kr > 0 && sr > 0 && nr <= 128 && kr <= 128 && kr % sr == 0 &&
                         (nr * kr == 32 || nr * kr == 64 || nr * kr == 128);
-  if (!is_known) fail_execution("packed_weights: no layout has nr ", nr, ", kr ", kr, " and sr ", sr);
+  if (!is_known)
+    fail_execution("packed_weights: expected a layout of torchao, got nr ", nr, ", kr ", kr, " and sr ", sr);
   constexpr int64_t kLimit = int64_t{1} << 31;
   if (n < 1 || n > kLimit) fail_execution("n: expected at least 1, got ", n);
   if (k < 1 || k > kLimit) fail_execution("k: expected at least 1, got ", k);
   if (group_size < 1 || k % group_size != 0 || group_size % kr != 0) {
-    fail_execution("group_size: ", group_size, " must divide k ", k, " and be a multiple of ", kr);
+    fail_execution("group_size: expected a divisor of k ", k, " and multiple of ", kr, ", got ", group_size);
   }
   nr_ = static_cast<size_t>(nr);
   kr_ = static_cast<size_t>(kr);
@@ -133,7 +134,7 @@ LinearWeights::LinearWeights(OpContext& context, const Tensor& packed, int bits,
   block_bytes_ = nr_ * (k_ / 8 * static_cast<size_t>(bits) + groups * (has_zeros_ ? 12 : 8) + (has_bias_ ? 4 : 0));
   const size_t blocks = (n_ + nr_ - 1) / nr_, given = static_cast<size_t>(packed.numel()) - kLowbitHeaderBytes;
   if (k_ % 8 != 0 || given / block_bytes_ < blocks) {
-    fail_execution("packed_weights: ", given, " bytes do not hold ", n, " x ", k, " weights of ", bits, " bits");
+    fail_execution("packed_weights: expected ", n, " x ", k, " weights of ", bits, " bits, got ", given, " bytes");
   }
 }
 

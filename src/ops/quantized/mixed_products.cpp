@@ -64,7 +64,7 @@ void mixed_mm_out(OpContext& context, const Tensor& input, const Tensor& weight,
   require_floating(input.dtype, "input");
   require_dtype(out, input.dtype, "out");
   if (input.size(1) != weight.size(0)) {
-    fail_execution("weight: shapes ", input.sizes(), " and ", weight.sizes(), " do not multiply");
+    fail_execution("weight: expected sizes to multiply with ", input.sizes(), ", got ", weight.sizes());
   }
   const int64_t inner = weight.size(0);
   require_sizes(scales, Sizes(&inner, 1), "weight_scales");
@@ -95,7 +95,7 @@ void mixed_linear_out(OpContext& context, const Tensor& input, const Tensor& wei
   const int64_t inner = weight.size(1);
   const int64_t columns = weight.size(0);
   if (input.rank == 0 || input.size(input.rank - 1u) != inner) {
-    fail_execution("input: the last size of ", input.sizes(), " must be ", inner);
+    fail_execution("input: expected a last size of ", inner, ", got ", input.sizes());
   }
   if ((scales.rank != 1 && scales.rank != 2) || scales.size(0) != columns) {
     fail_execution("weight_scales: expected [", columns, "] or [", columns, ", groups], got shape ", scales.sizes());

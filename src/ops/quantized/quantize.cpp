@@ -187,7 +187,7 @@ void dequantize_per_channel_group_out(OpContext& context, const Tensor& input, c
   require_floating(out.dtype, "out");
   if (group_size < 2) fail_execution("group_size: expected at least 2, got ", group_size);
   const int64_t columns = input.size(1), group = std::min(group_size, std::max<int64_t>(columns, 1));
-  if (columns % group != 0) fail_execution("group_size: ", columns, " columns are no groups of ", group_size);
+  if (columns % group != 0) fail_execution("group_size: expected a divisor of ", columns, " columns, got ", group_size);
   const Channels c{1, input.size(0) * (columns / group), group};
   for (const Tensor* parameters : {&scales, zero_points}) {
     if (parameters == nullptr || parameters->numel() == c.count) continue;
@@ -202,7 +202,7 @@ void dequantize_per_channel_group_out(OpContext& context, const Tensor& input, c
 
 // Rows (tokens) of the last dim, one parameter for each.
 Channels tokens_of(const Tensor& input, const Tensor& scales, const Tensor& zero_points) {
-  if (input.rank == 0) fail_execution("input: expected at least rank 1");
+  if (input.rank == 0) fail_execution("input: expected at least rank 1, got rank 0");
   const Channels tokens{1, product(input.sizes(), 0, input.rank - 1u), input.size(input.rank - 1u)};
   if (scales.numel() != tokens.count) {
     fail_execution("scales: expected ", tokens.count, " elements, got ", describe(scales));

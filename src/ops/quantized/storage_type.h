@@ -22,8 +22,8 @@ void check_range(const QuantizedRange& range) {
   const int64_t low = std::numeric_limits<T>::min();
   const int64_t high = static_cast<int64_t>(std::numeric_limits<T>::max());
   if (range.min < low || range.max > high || range.min > range.max) {
-    fail_execution("quant_min, quant_max: [", range.min, ", ", range.max, "] is no range within [", low, ", ", high,
-                   "]");
+    fail_execution("quant_min: expected a range up to quant_max within [", low, ", ", high, "], got [", range.min, ", ",
+                   range.max, "]");
   }
 }
 

@@ -131,7 +131,7 @@ void standard_gamma_out(OpContext& context, const Tensor& self, Ignored, Tensor&
 }
 
 void sample_dirichlet_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) {
-  if (self.rank == 0) fail_execution("self: expected at least one dim");
+  if (self.rank == 0) fail_execution("self: expected at least one dim, got rank 0");
   const double* shapes = gamma_shapes(context, self);
   context.resize(out, self.sizes());
   RowMajorOut to(context, out, DType::kFloat64);

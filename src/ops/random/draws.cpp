@@ -48,7 +48,7 @@ void bernoulli_tensor_out(OpContext& context, const Tensor& self, const Tensor& 
   require_floating(p.dtype, "p");
   const Shape shape = broadcast(self.sizes(), p.sizes(), "p");
   if (!std::equal(shape.begin(), shape.end(), self.sizes().begin(), self.sizes().end())) {
-    fail_execution("p: shape ", p.sizes(), " does not broadcast to ", self.sizes());
+    fail_execution("p: expected a shape that broadcasts to ", self.sizes(), ", got ", p.sizes());
   }
   const auto* chances = row_major_as<double>(context, p, self.sizes());
   const auto count = static_cast<size_t>(self.numel());
@@ -93,7 +93,7 @@ void multinomial_out(OpContext& context, const Tensor& self, int64_t samples, bo
   const int64_t classes = self.size(self.rank - 1u), rows = self.rank == 1 ? 1 : self.size(0);
   if (samples < 1) fail_execution("num_samples: expected at least 1, got ", samples);
   if (!replacement && samples > classes) {
-    fail_execution("num_samples: cannot draw ", samples, " of ", classes, " classes without replacement");
+    fail_execution("num_samples: expected at most ", classes, " without replacement, got ", samples);
   }
   const auto* weights = row_major_as<double>(context, self);
   for (int64_t r = 0; r < rows; ++r) {
@@ -104,7 +104,7 @@ void multinomial_out(OpContext& context, const Tensor& self, int64_t samples, bo
       possible += weight > 0;
     }
     if (possible == 0 || (!replacement && possible < samples)) {
-      fail_execution("self: ", possible, " classes of row ", r, " have a weight, too few for ", samples, " samples");
+      fail_execution("self: expected ", samples, " classes with a weight, got ", possible, " in row ", r);
     }
   }
   Shape shape(self.sizes());

@@ -69,7 +69,7 @@ void native_dropout_out(OpContext& context, const Tensor& input, double p, std::
       drop<2>(to.as<double>(), reinterpret_cast<const double*>(in), kept.as<bool>(), count, scale);
       break;
     default:
-      fail_execution("input: dtype ", dtype_name(input.dtype), " is not supported here");
+      fail_execution("input: expected a floating dtype, got ", dtype_name(input.dtype));
   }
   to.commit();
   kept.commit();

@@ -33,11 +33,11 @@ Shape concatenated_shape(std::span<Tensor* const> tensors, const Tensor& like, s
     bool fits = tensor.rank == shape.rank;
     for (size_t d = 0; fits && d < shape.rank; ++d) fits = d == dim || tensor.size(d) == shape[d];
     if (!fits) {
-      fail_execution("tensors: item ", i, " of shape ", tensor.sizes(), " does not match ", like.sizes(),
-                     " outside of dim ", dim);
+      fail_execution("tensors: expected item ", i, " to have the sizes of ", like.sizes(), " outside of dim ", dim,
+                     ", got ", tensor.sizes());
     }
     if (__builtin_add_overflow(shape[dim], tensor.size(dim), &shape[dim])) {
-      fail_execution("tensors: the sizes along dim ", dim, " are too large");
+      fail_execution("tensors: expected smaller sizes along dim ", dim, ", got a sum that is too large");
     }
   }
   return shape;
@@ -113,7 +113,7 @@ void repeat_out(OpContext& context, const Tensor& self, Sizes repeats, Tensor& o
   for (size_t d = 0; d < shape.rank; ++d) {
     if (repeats[d] < 0) fail_execution("repeats: expected numbers of at least 0, got ", repeats);
     if (__builtin_mul_overflow(repeats[d], d < added ? 1 : self.size(d - added), &shape[d])) {
-      fail_execution("repeats: ", repeats, " is too large");
+      fail_execution("repeats: expected smaller numbers, got ", repeats);
     }
   }
   context.resize(out, shape);
@@ -140,7 +140,8 @@ void repeat_interleave_out(OpContext& context, const Tensor& repeats, std::optio
   int64_t total = 0;
   for (int64_t i = 0; i < repeats.size(0); ++i) {
     if (counts[i] < 0) fail_execution("repeats: expected numbers of at least 0, got ", counts[i], " at ", i);
-    if (__builtin_add_overflow(total, counts[i], &total)) fail_execution("repeats: the sum is too large");
+    if (__builtin_add_overflow(total, counts[i], &total))
+      fail_execution("repeats: expected a smaller sum, got ", counts[i], " at ", i);
   }
   if (output_size && *output_size != total) {
     fail_execution("output_size: expected the sum of repeats, ", total, ", got ", *output_size);

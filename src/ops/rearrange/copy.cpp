@@ -43,7 +43,7 @@ void clone_dim_order_out(OpContext& context, const Tensor& self, bool, Ignored, 
 void copy_broadcast(OpContext& context, Tensor& out, const Tensor& src) {
   require_convertible(src.dtype, out.dtype, "src");
   if (!std::ranges::equal(broadcast(out.sizes(), src.sizes(), "src").operator Sizes(), out.sizes())) {
-    fail_execution("src: shape ", src.sizes(), " does not broadcast to ", out.sizes());
+    fail_execution("src: expected a shape that broadcasts to ", out.sizes(), ", got ", src.sizes());
   }
   if (src.rank == out.rank && std::ranges::equal(src.sizes(), out.sizes())) return copy_tensor(context, out, src);
   StridedView in(src);

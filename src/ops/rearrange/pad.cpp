@@ -27,7 +27,7 @@ Shape padded_shape(const Tensor& self, Sizes pad, Shape& before, Shape& after) {
     after[d] = pad[2 * i + 1];
     if (__builtin_add_overflow(shape[d], before[d], &shape[d]) ||
         __builtin_add_overflow(shape[d], after[d], &shape[d]) || shape[d] < 0) {
-      fail_execution("pad: ", pad, " does not fit shape ", self.sizes());
+      fail_execution("pad: expected sizes that fit shape ", self.sizes(), ", got ", pad);
     }
   }
   return shape;
@@ -40,7 +40,8 @@ void constant_pad_nd_out(OpContext& context, const Tensor& self, Sizes pad, cons
   const Shape shape = padded_shape(self, pad, before, after);
   for (size_t d = 0; d < shape.rank; ++d) {
     const int64_t cropped = std::max<int64_t>(0, -before[d]) + std::max<int64_t>(0, -after[d]);
-    if (cropped > self.size(d)) fail_execution("pad: ", pad, " crops more than there is of shape ", self.sizes());
+    if (cropped > self.size(d))
+      fail_execution("pad: expected to crop at most what shape ", self.sizes(), " has, got ", pad);
   }
   context.resize(out, shape);
   if (self.is_contiguous() && out.is_contiguous()) {
@@ -130,7 +131,7 @@ void pad_from_inside(OpContext& context, const Tensor& self, Sizes padding, Tens
   }
   const Sizes padded = Sizes(shape).subspan(outer_dims);
   if (std::ranges::all_of(padded, [](int64_t size) { return size == 0; })) {
-    fail_execution("padding: ", padding, " leaves nothing of shape ", self.sizes());
+    fail_execution("padding: expected to leave some of shape ", self.sizes(), ", got ", padding);
   }
   context.resize(out, shape);
   if (out.numel() == 0) return;

@@ -22,7 +22,7 @@ void flip_out(OpContext& context, const Tensor& self, Sizes dims, Tensor& out) {
   std::array<bool, kMaxRank + 1> flipped{};
   for (const int64_t dim : dims) {
     bool& flag = flipped[normalize_dim(dim, self.rank, "dims")];
-    if (flag) fail_execution("dims: ", dim, " appears twice in ", dims);
+    if (flag) fail_execution("dims: expected each dim once, got ", dims);
     flag = true;
   }
   context.resize(out, self.sizes());
@@ -77,7 +77,7 @@ void roll_out(OpContext& context, const Tensor& self, Sizes shifts, Sizes dims, 
   }
   std::array<int64_t, kMaxRank + 1> totals{};
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (self.rank == 0) fail_execution("dims: a rank 0 tensor has no dim ", dims[i], " to roll");
+    if (self.rank == 0) fail_execution("dims: expected none for rank 0, got ", dims);
     const size_t d = normalize_dim(dims[i], self.rank, "dims");
     totals[d] = wrapped(totals[d] + wrapped(shifts[i], self.size(d)), self.size(d));
   }
@@ -125,7 +125,7 @@ void pixel_shuffle_out(OpContext& context, const Tensor& self, int64_t factor, T
   shape[c] /= factor * factor;
   if (__builtin_mul_overflow(shape[c + 1], factor, &shape[c + 1]) ||
       __builtin_mul_overflow(shape[c + 2], factor, &shape[c + 2])) {
-    fail_execution("upscale_factor: ", factor, " is too large for shape ", self.sizes());
+    fail_execution("upscale_factor: expected a smaller one for shape ", self.sizes(), ", got ", factor);
   }
   context.resize(out, shape);
   // Both as [..., channels, row in block, column in block, height, width].
@@ -148,7 +148,7 @@ void pixel_unshuffle_out(OpContext& context, const Tensor& self, int64_t factor,
     fail_execution("self: expected height and width in multiples of ", factor, ", got shape ", self.sizes());
   }
   if (__builtin_mul_overflow(shape[c], factor * factor, &shape[c])) {
-    fail_execution("downscale_factor: ", factor, " is too large for shape ", self.sizes());
+    fail_execution("downscale_factor: expected a smaller one for shape ", self.sizes(), ", got ", factor);
   }
   shape[c + 1] /= factor;
   shape[c + 2] /= factor;
@@ -225,7 +225,7 @@ void diag_embed_out(OpContext& context, const Tensor& self, int64_t offset, int6
   const size_t b = normalize_dim(dim2, self.rank + 1u, "dim2");
   if (a == b) fail_execution("dim2: expected another dim than dim1, got ", dim1, " and ", dim2);
   if (offset < -(int64_t{1} << 31) || offset > (int64_t{1} << 31)) {
-    fail_execution("offset: ", offset, " is too large");
+    fail_execution("offset: expected at most 2147483648 either way, got ", offset);
   }
   const int64_t length = self.size(self.rank - 1u);
   const int64_t side = length + (offset < 0 ? -offset : offset);
@@ -252,7 +252,7 @@ void tile_crop_out(OpContext& context, const Tensor& input, int64_t tile_size, T
   require_rank(input, 3, "input");
   const int64_t channels = input.size(0), height = input.size(1), width = input.size(2);
   if (tile_size <= 0 || height % tile_size != 0 || width % tile_size != 0) {
-    fail_execution("tile_size: ", tile_size, " does not divide the height and width of ", input.sizes());
+    fail_execution("tile_size: expected a divisor of the height and width of ", input.sizes(), ", got ", tile_size);
   }
   const int64_t down = height / tile_size, across = width / tile_size;
   context.resize(out, {down * across, channels, tile_size, tile_size});

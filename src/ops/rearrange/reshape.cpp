@@ -34,11 +34,11 @@ Shape infer_shape(Sizes size, int64_t numel) {
     } else if (shape[d] < 0) {
       fail_execution("size: expected sizes of at least 0 or -1, got ", size);
     } else if (__builtin_mul_overflow(known, shape[d], &known)) {
-      fail_execution("size: ", size, " is too large");
+      fail_execution("size: expected fewer elements, got ", size);
     }
   }
   if (inferred) {
-    if (known == 0) fail_execution("size: the -1 in ", size, " is ambiguous beside a size of 0");
+    if (known == 0) fail_execution("size: expected no -1 beside a size of 0, got ", size);
     if (numel % known != 0) fail_execution("size: expected a shape of ", numel, " elements, got ", size);
     shape[*inferred] = numel / known;
   } else if (known != numel) {
@@ -65,10 +65,11 @@ void view_dtype_copy_out(OpContext& context, const Tensor& self, DType dtype, Te
   const auto to = static_cast<int64_t>(dtype_size(dtype));
   Shape shape(self.sizes());
   if (from != to) {
-    if (shape.rank == 0) fail_execution("self: a rank 0 tensor cannot be viewed with elements of another size");
+    if (shape.rank == 0) fail_execution("self: expected at least one dim to hold elements of another size, got rank 0");
     int64_t& last = shape[shape.rank - 1];
     if (last * from % to != 0) {
-      fail_execution("self: last dim of ", self.sizes(), " does not hold whole elements of ", dtype_name(dtype));
+      fail_execution("self: expected a last dim that holds whole elements of ", dtype_name(dtype), ", got ",
+                     describe(self));
     }
     last = last * from / to;
   }
@@ -115,7 +116,7 @@ void squeeze_copy_dims_out(OpContext& context, const Tensor& self, Sizes dims, T
   std::array<bool, kMaxRank + 1> chosen{};
   for (const int64_t dim : dims) {
     bool& flag = chosen[normalize_dim(dim, self.rank)];
-    if (flag) fail_execution("dim: ", dim, " appears twice in ", dims);
+    if (flag) fail_execution("dim: expected each dim once, got ", dims);
     flag = true;
   }
   squeeze(context, self, out, [&](size_t d) { return chosen[d]; });
@@ -130,7 +131,7 @@ void expand_copy_out(OpContext& context, const Tensor& self, Sizes size, bool, T
     const bool is_new = d < added;
     if (shape[d] == -1 && !is_new) shape[d] = self.size(d - added);
     if (shape[d] < 0 || (!is_new && self.size(d - added) != 1 && self.size(d - added) != shape[d])) {
-      fail_execution("size: shape ", self.sizes(), " does not expand to ", size);
+      fail_execution("size: expected one that shape ", self.sizes(), " expands to, got ", size);
     }
   }
   context.resize(out, shape);
@@ -157,7 +158,7 @@ void permute_copy_out(OpContext& context, const Tensor& self, Sizes dims, Tensor
   std::array<bool, kMaxRank> seen{};
   for (size_t i = 0; i < dims.size(); ++i) {
     order[i] = normalize_dim(dims[i], self.rank, "dims");
-    if (seen[order[i]]) fail_execution("dims: ", dims[i], " appears twice in ", dims);
+    if (seen[order[i]]) fail_execution("dims: expected each dim once, got ", dims);
     seen[order[i]] = true;
   }
   copy_permuted(context, self, {order.data(), dims.size()}, out);

@@ -86,7 +86,8 @@ Position resolve_select(const Tensor& self, int64_t dim, int64_t index) {
   const size_t d = normalize_dim(dim, self.rank);
   const int64_t size = self.size(d);
   if (index < -size || index >= size) {
-    fail_execution("index: ", index, " is out of range for dim ", d, " of shape ", self.sizes());
+    fail_execution("index: expected ", -size, " to ", size - 1, " for dim ", d, " of shape ", self.sizes(), ", got ",
+                   index);
   }
   return {d, index < 0 ? index + size : index};
 }
@@ -108,7 +109,7 @@ void narrow_copy_out(OpContext& context, const Tensor& self, int64_t dim, int64_
   require_dims(self);
   const size_t d = normalize_dim(dim, self.rank);
   const int64_t size = self.size(d);
-  if (start < -size || start > size) fail_execution("start: ", start, " is out of range for size ", size);
+  if (start < -size || start > size) fail_execution("start: expected ", -size, " to ", size, ", got ", start);
   const int64_t first = start < 0 ? start + size : start;
   if (length < 0 || length > size - first) {
     fail_execution("length: expected 0 to ", size - first, " from start ", first, ", got ", length);
@@ -190,7 +191,7 @@ void unfold_copy_out(OpContext& context, const Tensor& self, int64_t dim, int64_
   } else {
     windows.push_back(size, 1);
   }
-  if (windows.rank > kMaxRank) fail_execution("self: rank ", int{self.rank}, " is too high to unfold");
+  if (windows.rank > kMaxRank) fail_execution("self: expected a lower rank to unfold, got ", int{self.rank});
   copy_part(context, windows, out);
 }
 
@@ -248,8 +249,8 @@ StridedView strided_window(std::byte* memory, DType dtype, int64_t numel, Sizes 
     window.push_back(size[d], stride[d]);
   }
   if (!is_empty && last >= numel) {
-    fail_execution("size: a window of sizes ", size, ", strides ", stride, " and offset ", offset,
-                   " leaves the storage of ", numel, " elements");
+    fail_execution("size: expected a window within the storage of ", numel, " elements, got sizes ", size, ", strides ",
+                   stride, " and offset ", offset);
   }
   if (!is_empty) window.advance(offset);
   return window;

@@ -66,7 +66,7 @@ void ctc_loss_out(OpContext& context, const Tensor& log_probs, const Tensor& tar
   const int64_t frames = log_probs.size(0), batch = log_probs.size(1), classes = log_probs.size(2);
   if (blank < 0 || blank >= classes) fail_execution("blank: expected from 0 to ", classes - 1, ", got ", blank);
   if (targets.rank != 1 && (targets.rank != 2 || targets.size(0) != batch)) {
-    fail_execution("targets: shape ", targets.sizes(), " does not fit ", batch, " sequences");
+    fail_execution("targets: expected labels for ", batch, " sequences, got shape ", targets.sizes());
   }
   check_lengths(input_lengths, batch, frames, "input_lengths");
   check_lengths(target_lengths, batch, targets.size(targets.rank - 1u), "target_lengths");
@@ -79,7 +79,7 @@ void ctc_loss_out(OpContext& context, const Tensor& log_probs, const Tensor& tar
     const int64_t length = target_lengths[size_t(b)], begin = targets.rank == 2 ? b * targets.size(1) : position;
     position += length;
     if (begin + length > targets.numel()) {
-      fail_execution("targets: ", targets.numel(), " labels are less than target_lengths add up to");
+      fail_execution("targets: expected as many labels as target_lengths add up to, got ", targets.numel());
     }
     labels.emplace_back(label + begin, label + begin + length);
     longest = std::max(longest, length);

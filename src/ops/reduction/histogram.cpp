@@ -99,7 +99,7 @@ void histogram_bins_tensor_out(OpContext& context, const Tensor& self, const Ten
   check(self, weight);
   require_dtype(bins, self.dtype, "bins");
   require_rank(bins, 1, "bins");
-  if (bins.size(0) < 1) fail_execution("bins: expected at least one edge");
+  if (bins.size(0) < 1) fail_execution("bins: expected at least one edge, got none");
   const auto* from = row_major_as<double>(context, bins);
   const std::vector<double> edges(from, from + bins.size(0));
   context.resize(hist, {bins.size(0) - 1}, "hist");

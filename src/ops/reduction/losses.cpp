@@ -56,7 +56,7 @@ void elementwise_as(DType result, OpContext& context, const Tensor& self, const 
   if (weight != nullptr) {
     const Shape with_weight = broadcast(sizes, weight->sizes(), "weight");
     if (!std::equal(sizes.begin(), sizes.end(), with_weight.begin(), with_weight.end())) {
-      fail_execution("weight: shape ", weight->sizes(), " does not broadcast to ", Sizes(sizes));
+      fail_execution("weight: expected a shape that broadcasts to ", Sizes(sizes), ", got ", weight->sizes());
     }
   }
   context.resize(out, reduction == Reduction::kNone ? sizes : Shape());
@@ -151,7 +151,7 @@ void binary_cross_entropy_with_logits_out(OpContext& context, const Tensor& self
   // One more factor of the positive part: loss = (1 - y) x + (1 + (p - 1) y) log(1 + exp(-x)).
   const Shape sizes = broadcast(self.sizes(), pos_weight->sizes(), "pos_weight");
   if (!std::equal(sizes.begin(), sizes.end(), self.sizes().begin(), self.sizes().end())) {
-    fail_execution("pos_weight: shape ", pos_weight->sizes(), " does not broadcast to ", self.sizes());
+    fail_execution("pos_weight: expected a shape that broadcasts to ", self.sizes(), ", got ", pos_weight->sizes());
   }
   const auto* factors = row_major_as<double>(context, *pos_weight, sizes);
   int64_t i = 0;
@@ -184,7 +184,7 @@ void nll_loss_forward(OpContext& context, const Tensor& self, const Tensor& targ
   const int64_t count = target.numel();
   for (int64_t i = 0; i < count; ++i) {
     if (wanted[i] == ignore_index || (wanted[i] >= 0 && wanted[i] < classes)) continue;
-    fail_execution("target: class ", wanted[i], " is out of range for ", classes, " classes");
+    fail_execution("target: expected classes of 0 to ", classes - 1, ", got ", wanted[i], " at ", i);
   }
   context.resize(out, reduction == Reduction::kNone ? expected : Shape(), "output");
   if (total_weight != nullptr) {

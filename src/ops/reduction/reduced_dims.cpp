@@ -11,7 +11,7 @@ uint32_t reduced_mask(const std::optional<Sizes>& dims, size_t rank) {
   uint32_t mask = 0;
   for (const int64_t dim : *dims) {
     const uint32_t bit = 1u << normalize_dim(dim, rank);
-    if ((mask & bit) != 0) fail_execution("dim: ", dim, " is given twice in ", *dims);
+    if ((mask & bit) != 0) fail_execution("dim: expected each dim once, got ", *dims);
     mask |= bit;
   }
   return mask & all;  // the only dim of a rank-0 tensor reduces nothing
@@ -45,7 +45,7 @@ void require_elements(const Tensor& self, uint32_t mask, const char* what) {
     int64_t results = 1;
     for (size_t k = 0; k < self.rank; ++k) results *= (mask >> k & 1) != 0 ? 1 : self.size(k);
     if (results != 0)
-      fail_execution("self: no elements in dim ", d, " of shape ", self.sizes(), " to take the ", what, " of");
+      fail_execution("self: expected elements in dim ", d, " to take the ", what, " of, got shape ", self.sizes());
   }
 }
 

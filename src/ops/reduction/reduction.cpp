@@ -41,8 +41,9 @@ void run_complex(OpContext& context, Reduce op, const Tensor& given, uint32_t ma
     self = scratch_tensor(context, out.dtype, given.sizes());
     copy_elements(context, given, self);
   }
-  if (self.dtype == DType::kComplex32) fail_execution("self: complex32 has no sum");
-  if (self.rank + 1u > kMaxRank) fail_execution("self: rank ", int{self.rank}, " is too high for complex numbers");
+  if (self.dtype == DType::kComplex32) fail_execution("self: expected a dtype with a sum, got complex32");
+  if (self.rank + 1u > kMaxRank)
+    fail_execution("self: expected a lower rank for complex numbers, got ", int{self.rank});
   const DType part = self.dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
   Shape sizes(self.sizes());
   sizes.push_back(2);
@@ -86,7 +87,8 @@ void mean_out(OpContext& context, const Tensor& self, const OptionalDims& dims, 
               std::optional<DType> dtype, Tensor& out) {
   const DType result = dtype.value_or(self.dtype);
   if (is_integral_or_bool(result)) {
-    fail_execution(dtype ? "dtype" : "self", ": the mean needs a floating dtype, got ", dtype_name(result));
+    fail_execution(dtype ? "dtype" : "self", ": expected a floating dtype to take the mean in, got ",
+                   dtype_name(result));
   }
   require_same_dtype(out, result, "out");
   const uint32_t mask = reduced_mask(dims, self.rank);

@@ -90,17 +90,18 @@ void segment_reduce_out(OpContext& context, const Tensor& data, std::string_view
   require_floating(data.dtype, "data");
   require_same_dtype(out, data.dtype, "out");
   const Reduction reduction = reduction_of(reduce);
-  if (indices != nullptr) fail_execution("indices: expected none, as in eager");
-  if (lengths == nullptr && offsets == nullptr) fail_execution("lengths: expected these or offsets");
+  if (indices != nullptr) fail_execution("indices: expected None, as in eager, got a tensor");
+  if (lengths == nullptr && offsets == nullptr) fail_execution("lengths: expected these or offsets, got neither");
   const Tensor& bounds = lengths != nullptr ? *lengths : *offsets;
   const char* what = lengths != nullptr ? "lengths" : "offsets";
   require_index_dtype(bounds, what);
   const size_t d = normalize_dim(axis, data.rank, "axis");
   if (data.rank == 0 || bounds.rank != d + 1 || !std::ranges::equal(bounds.sizes().first(d), data.sizes().first(d))) {
-    fail_execution(what, ": shape ", bounds.sizes(), " does not fit data of shape ", data.sizes(), " along dim ", d);
+    fail_execution(what, ": expected segments along dim ", d, " of data of shape ", data.sizes(), ", got shape ",
+                   bounds.sizes());
   }
   const int64_t count = bounds.size(d) - (lengths != nullptr ? 0 : 1);
-  if (count < 0) fail_execution("offsets: expected at least one number");
+  if (count < 0) fail_execution("offsets: expected at least one number, got none");
   const int64_t outer = product(data.sizes(), 0, d), size = data.size(d);
   const int64_t inner = product(data.sizes(), d + 1, data.rank);
   const std::vector<Segment> segments = segments_of(context, bounds, lengths != nullptr, outer, size, !is_unsafe);

@@ -86,7 +86,7 @@ const int64_t* checked_sorter(OpContext& context, const Tensor* sorter) {
   const int64_t length = sorter->size(sorter->rank - 1u);
   for (int64_t i = 0; i < sorter->numel(); ++i) {
     if (order[i] < 0 || order[i] >= length) {
-      fail_execution("sorter: ", order[i], " at position ", i, " is out of range (expected 0 to ", length - 1, ")");
+      fail_execution("sorter: expected 0 to ", length - 1, ", got ", order[i], " at ", i);
     }
   }
   return order;
@@ -123,7 +123,7 @@ bool is_right(bool right, std::optional<std::string_view> side) {
   if (*side != "left" && *side != "right") {
     fail_execution("side: expected left or right, got ", std::string(*side));
   }
-  if (right && *side == "left") fail_execution("side: left contradicts right=True");
+  if (right && *side == "left") fail_execution("side: expected right where right is set, got left");
   return *side == "right";
 }
 

@@ -254,7 +254,7 @@ Shape reduced_shape(const Tensor& self, size_t dim, bool keepdim) {
 LineSet nonempty_lines(const Tensor& self, int64_t dim) {
   require_order(self);
   const LineSet lines = lines_along(self, dim);
-  if (lines.length == 0) fail_execution("dim: dim ", dim, " of shape ", self.sizes(), " is empty");
+  if (lines.length == 0) fail_execution("dim: expected a dim with elements of shape ", self.sizes(), ", got ", dim);
   return lines;
 }
 

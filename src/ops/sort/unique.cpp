@@ -121,7 +121,7 @@ void unique(OpContext& context, const Tensor& self, std::optional<int64_t> dim, 
   const int64_t count = by_slice ? self.size(d) : self.numel();
   const int64_t inner = by_slice ? product(self.sizes(), d + 1, self.rank) : 1;
   if (by_slice && outer * inner == 0 && count != 0) {
-    fail_execution("self: shape ", self.sizes(), " has empty slices along dim ", d);
+    fail_execution("self: expected slices with elements along dim ", d, ", got shape ", self.sizes());
   }
   const std::byte* data = row_major(context, self);
   const Items items(context, data, self.dtype, outer, count, inner);

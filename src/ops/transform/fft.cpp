@@ -66,11 +66,11 @@ double scale_of(int64_t normalization, double count) {
 }
 
 std::vector<size_t> dims_of(const Tensor& self, Sizes dim) {
-  if (dim.empty()) fail_execution("dim: expected at least one dim");
+  if (dim.empty()) fail_execution("dim: expected at least one dim, got []");
   std::vector<size_t> dims;
   for (const int64_t d : dim) {
     const size_t at = normalize_dim(d, self.rank);
-    if (std::find(dims.begin(), dims.end(), at) != dims.end()) fail_execution("dim: ", dim, " names a dim twice");
+    if (std::find(dims.begin(), dims.end(), at) != dims.end()) fail_execution("dim: expected each dim once, got ", dim);
     dims.push_back(at);
   }
   return dims;
@@ -109,7 +109,7 @@ void fft_r2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   const std::vector<size_t> dims = dims_of(self, dim);
   double count = 1;
   for (const size_t d : dims) {
-    if (self.size(d) < 1) fail_execution("self: dim ", d, " of shape ", self.sizes(), " is empty");
+    if (self.size(d) < 1) fail_execution("self: expected elements in dim ", d, ", got shape ", self.sizes());
     count *= static_cast<double>(self.size(d));
   }
   const double scale = scale_of(normalization, count);
@@ -143,7 +143,7 @@ void fft_c2r_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   const std::vector<size_t> dims = dims_of(self, dim);
   const size_t last = dims.back();
   if (last_dim_size < 1 || self.size(last) < last_dim_size / 2 + 1) {
-    fail_execution("last_dim_size: ", last_dim_size, " does not fit ", self.size(last), " coefficients");
+    fail_execution("last_dim_size: expected 1 to ", 2 * self.size(last) - 1, ", got ", last_dim_size);
   }
   Shape shape(self.sizes());
   shape[last] = last_dim_size;

@@ -128,7 +128,7 @@ def test_rounded_division(mode, dtype_a, dtype_b, shapes, seed, data):
     got = lambda: call_one("aten::div.out_mode", a, b, mode, dtype=common, **options)  # noqa: E731
     if category(common) == 1:
         if x.size and not np.all(y):
-            with pytest.raises(en.ExecutionError, match="other: integer division by zero"):
+            with pytest.raises(en.ExecutionError, match="other: expected divisors other than 0 of integers, got 0"):
                 got()
             return
         with np.errstate(all="ignore"):
@@ -172,7 +172,7 @@ def test_floating_remainders(name, dtype):
 
 @pytest.mark.parametrize("name", ["remainder.Scalar_out", "fmod.Scalar_out", "floor_divide.Scalar_out"])
 def test_a_zero_number_divides_no_integers(name):
-    with pytest.raises(en.ExecutionError, match="division by zero"):
+    with pytest.raises(en.ExecutionError, match="other: expected divisors other than 0 of integers, got 0"):
         call_one(f"aten::{name}", np.ones(3, np.int32), 0, dtype=np.int32, shape=(3,))
 
 
@@ -268,7 +268,7 @@ def test_integer_powers(dtype):
         expected = np.array([int(b) ** int(e) if e >= 0 else (int(b) if abs(int(b)) == 1 else 0)
                              for b, e in zip(x, y, strict=True)]).astype(dtype)  # fmt: skip
     np.testing.assert_array_equal(call_one("aten::pow.Tensor_Tensor_out", x, y, dtype=dtype, shape=x.shape), expected)
-    with pytest.raises(en.ExecutionError, match="exponent: integers have no negative powers"):
+    with pytest.raises(en.ExecutionError, match="exponent: expected at least 0 for integers, got -1"):
         call_one("aten::pow.Tensor_Scalar_out", x, -1, dtype=dtype, shape=x.shape)
 
 
@@ -318,9 +318,9 @@ def test_bool_addition_is_or():
 
 
 @pytest.mark.parametrize("args, message", [
-    ((np.ones(2, bool), np.ones(2, bool), 1), "self: a bool tensor cannot be subtracted"),
+    ((np.ones(2, bool), np.ones(2, bool), 1), "self: expected a dtype with a difference, got bool"),
     ((np.ones(2, np.int32), np.ones(2, np.int32), 2.5), "alpha: expected an integer for int32"),
-    ((np.ones(2, np.int32), np.ones(3, np.int32), 1), r"other: shapes \[2\] and \[3\] do not broadcast"),
+    ((np.ones(2, np.int32), np.ones(3, np.int32), 1), r"other: expected a shape that broadcasts with \[2\], got \[3\]"),
 ])  # fmt: skip
 def test_refused_subtractions(args, message):
     with pytest.raises(en.ExecutionError, match=message):
@@ -395,7 +395,7 @@ def test_addcdiv_and_lerp():
         call_one("aten::lerp.Scalar_out", a, b, 0.25, dtype=F32, shape=(6,)), a + 0.25 * (b - a), rtol=1e-6
     )
     n = np.ones(6, np.int64)
-    with pytest.raises(en.ExecutionError, match="two integer tensors are not divided here"):
+    with pytest.raises(en.ExecutionError, match="tensor2: expected a floating dtype to divide integers, got int64 and int64"):
         call_one("aten::addcdiv.out", a, n, n, 1, dtype=F32, shape=(6,))
 
 

@@ -116,8 +116,8 @@ def test_large_gather(dtype):
 
 def test_refusals():
     x, index = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.int64)
-    refuses("aten::gather.out", x, 0, index + 2, False, outs=[x], match="index: 2 at position 0 is out of range")
-    refuses("aten::gather.out", x, 0, index - 1, False, outs=[x], match="index: -1 at position 0 is out of range")
+    refuses("aten::gather.out", x, 0, index + 2, False, outs=[x], match="index: expected 0 to 1, got 2 at 0")
+    refuses("aten::gather.out", x, 0, index - 1, False, outs=[x], match="index: expected 0 to 1, got -1 at 0")
     refuses("aten::gather.out", x, 0, index[0], False, outs=[x], match="index: expected rank 2")
     wide = np.zeros((2, 4), np.int64)
     refuses("aten::gather.out", x, 0, wide, False, outs=[x], match="index: expected at most shape .2, 3. but along")

@@ -87,13 +87,13 @@ def changed(field: int, value: int) -> np.ndarray:
 
 @pytest.mark.parametrize("packed, arguments, message", [
     (FILE["4_packed"][:60], (GROUP, 11, 64), "packed_weights: expected at least a header of 64 bytes, got 60"),
-    (changed(0, 1), (GROUP, 11, 64), "packed_weights: these are not packed weights of torchao"),
+    (changed(0, 1), (GROUP, 11, 64), "packed_weights: expected weights packed by torchao, got other bytes"),
     (changed(1, 3), (GROUP, 11, 64), r"packed_weights: expected the universal format \(1\), got format 3"),
     (changed(2, 5), (GROUP, 11, 64), "packed_weights: expected 4-bit weights, got 5-bit ones"),
-    (changed(5, 7), (GROUP, 11, 64), "packed_weights: no layout has nr 7, kr 16 and sr 2"),
-    (changed(6, 1 << 30), (GROUP, 11, 64), "packed_weights: no layout has nr 8, kr 1073741824 and sr 2"),
-    (FILE["4_packed"], (24, 11, 64), "group_size: 24 must divide k 64 and be a multiple of 16"),
-    (FILE["4_packed"], (GROUP, 17, 64), "packed_weights: 832 bytes do not hold 17 x 64 weights of 4 bits"),
+    (changed(5, 7), (GROUP, 11, 64), "packed_weights: expected a layout of torchao, got nr 7, kr 16 and sr 2"),
+    (changed(6, 1 << 30), (GROUP, 11, 64), "packed_weights: expected a layout of torchao, got nr 8, kr 1073741824 and sr 2"),
+    (FILE["4_packed"], (24, 11, 64), "group_size: expected a divisor of k 64 and multiple of 16, got 24"),
+    (FILE["4_packed"], (GROUP, 17, 64), "packed_weights: expected 17 x 64 weights of 4 bits, got 832 bytes"),
     (FILE["4_packed"], (GROUP, 1 << 40, 64), "n: expected at least 1, got"),
     (FILE["4_packed"], (GROUP, 11, 32), r"activations: expected 32 columns, got shape \[1, 64\]"),
 ])  # fmt: skip
@@ -104,6 +104,6 @@ def test_refused_weights(packed: np.ndarray, arguments: tuple[Any, ...], message
 
 
 def test_indices_out_of_range():
-    with pytest.raises(en.ExecutionError, match="indices: 11 is out of range for 11 embeddings"):
+    with pytest.raises(en.ExecutionError, match="indices: expected 0 to 10, got 11 at 0"):
         call_one("torchao::_shared_embedding_4bit.out", FILE["4_packed"], GROUP, 11, 64, np.array([11]), dtype=F32,
                  shape=(1, 64))  # fmt: skip

@@ -83,10 +83,10 @@ def test_an_addend_without_weight_does_not_count_even_if_it_is_nan(dtype):
 
 
 @pytest.mark.parametrize("operator, shapes, message", [
-    ("mm", [(2, 3), (4, 2)], r"mat2: shapes \[2, 3\] and \[4, 2\] do not multiply"),
+    ("mm", [(2, 3), (4, 2)], r"mat2: expected sizes to multiply with \[2, 3\], got \[4, 2\]"),
     ("mm", [(2, 3), (3,)], "mat2: expected rank 2"),
-    ("bmm", [(2, 3, 4), (3, 4, 5)], "mat2: shapes"),
-    ("linear", [(2, 3), (4, 5)], "input: the last size"),
+    ("bmm", [(2, 3, 4), (3, 4, 5)], r"mat2: expected sizes to multiply with \[2, 3, 4\], got \[3, 4, 5\]"),
+    ("linear", [(2, 3), (4, 5)], r"input: expected a last size of 5, as of weight \[4, 5\], got \[2, 3\]"),
 ])  # fmt: skip
 def test_refused_products(operator, shapes, message):
     args = [np.ones(shape, F32) for shape in shapes] + ([None] if operator == "linear" else [])

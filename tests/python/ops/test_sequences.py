@@ -63,7 +63,7 @@ def test_sequences_whose_lengths_do_not_fit(lengths):
         ({"blank": 4}, "blank: expected from 0 to 3, got 4"),
         ({"targets": [[1, 9], [1, 1]]}, "targets: expected from 0 to 3, got 9"),
         ({"targets": [[1, -1], [1, 1]]}, "targets: expected"),
-        ({"targets": [1, 2, 3]}, "targets: 3 labels are less"),
+        ({"targets": [1, 2, 3]}, "targets: expected as many labels as target_lengths add up to, got 3"),
         ({"frames": [5, 6]}, "input_lengths: expected from 0 to 5, got 6"),
         ({"labels": [2, 3]}, "target_lengths: expected from 0 to 2, got 3"),
         ({"labels": [2]}, "target_lengths: expected 2 of them, got 1"),
