@@ -234,7 +234,7 @@ void attend(OpContext& context, const Arguments& a, const Geometry& g, Tensor& o
 
 void attend(OpContext& context, const Arguments& arguments, const Geometry& geometry, Tensor& out,
             Tensor* weights = nullptr, Tensor* log_sums = nullptr) {
-  if (product(geometry.leading) == 0) return;
+  if (product(geometry.leading) == 0) return;  // none of the results has elements
   const auto run = out.dtype == DType::kFloat64 ? &attend<double> : &attend<float>;
   run(context, arguments, geometry, out, weights, log_sums);
 }

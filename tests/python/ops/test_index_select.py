@@ -95,9 +95,9 @@ def test_refusals():
     for wrong in (2**63 - 1, -(2**63), -4, 2**31):
         index = np.zeros(5000, np.int64)
         index[4321] = wrong
-        match = f"index: {wrong} at position 4321 is out of range"
+        match = f"index: expected 0 to 2, got {wrong} at 4321"
         refuses("aten::index_select.out", x, 1, index, outs=[x[:, index * 0]], match=match)
-    refuses("aten::index_select.out", x, 1, np.array([3]), outs=[x], match="index: 3 at position 0 is out of range")
+    refuses("aten::index_select.out", x, 1, np.array([3]), outs=[x], match="index: expected 0 to 2, got 3 at 0")
     refuses("aten::index_select.out", x, 0, np.array([[0]]), outs=[x], match="index: expected rank 0 or 1")
     refuses("aten::index_add.out", x, 0, np.array([0]), x, 1, outs=[x], match="source: expected shape .1, 3.")
-    refuses("aten::take.out", x, np.array([6]), outs=[x[0]], match="index: 6 at position 0 is out of range")
+    refuses("aten::take.out", x, np.array([6]), outs=[x[0]], match="index: expected -6 to 5, got 6 at 0")

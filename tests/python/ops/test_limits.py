@@ -45,3 +45,11 @@ def test_attention_of_nothing(batch, queries, keys, size, causal):
     (got,) = call("aten::scaled_dot_product_attention.out", q, k, k, None, 0.0, causal, None, False,
                   outs=[Out(F32, q.shape)])  # fmt: skip
     np.testing.assert_array_equal(got, np.zeros(q.shape) if keys == 0 else np.ones(q.shape))
+
+
+@pytest.mark.parametrize("heads", [0, 4])
+def test_shared_heads_without_queries(heads):
+    q, k = np.ones((1, heads, 3, 4), F32), np.ones((1, 2, 5, 4), F32)
+    (got,) = call("aten::scaled_dot_product_attention.out", q, k, k, None, 0.0, False, None, True,
+                  outs=[Out(F32, q.shape)])  # fmt: skip
+    np.testing.assert_array_equal(got, q)
