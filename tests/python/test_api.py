@@ -165,7 +165,8 @@ def test_operator_errors_say_where():
     p.output(p.call("aten::unsqueeze_copy.out", x, 7, out=p.tensor(np.float32, (2, 1))))
     method = en.Runtime.get().load_program(p.build()).load_method("forward")
     with pytest.raises(
-        en.ExecutionError, match=re.escape("forward[0] aten::unsqueeze_copy.out: dim: expected -2 to 1 for rank 2, got 7")
+        en.ExecutionError,
+        match=re.escape("forward[0] aten::unsqueeze_copy.out: dim: expected -2 to 1 for rank 2, got 7"),
     ):
         method([np.ones(2, np.float32)])
 

@@ -395,7 +395,9 @@ def test_addcdiv_and_lerp():
         call_one("aten::lerp.Scalar_out", a, b, 0.25, dtype=F32, shape=(6,)), a + 0.25 * (b - a), rtol=1e-6
     )
     n = np.ones(6, np.int64)
-    with pytest.raises(en.ExecutionError, match="tensor2: expected a floating dtype to divide integers, got int64 and int64"):
+    with pytest.raises(
+        en.ExecutionError, match="tensor2: expected a floating dtype to divide integers, got int64 and int64"
+    ):
         call_one("aten::addcdiv.out", a, n, n, 1, dtype=F32, shape=(6,))
 
 

@@ -217,7 +217,9 @@ def test_tile_crop(order):
     expected = image.reshape(3, 2, 2, 3, 2).transpose(1, 3, 0, 2, 4).reshape(6, 3, 2, 2)
     got = call_one("preprocess::tile_crop.out", In(image, order), 2, dtype=np.uint8, shape=(6, 3, 2, 2))
     np.testing.assert_array_equal(got, expected)
-    with pytest.raises(en.ExecutionError, match=r"tile_size: expected a divisor of the height and width of \[3, 4, 6\], got 4"):
+    with pytest.raises(
+        en.ExecutionError, match=r"tile_size: expected a divisor of the height and width of \[3, 4, 6\], got 4"
+    ):
         call_one("preprocess::tile_crop.out", image, 4, dtype=np.uint8, shape=(6, 3, 2, 2))
 
 

@@ -82,7 +82,13 @@ def test_block_diag(data, parts):
 
 def test_refusals():
     x = np.zeros((2, 3), np.float32)
-    refuses("aten::cat.out", [x, x[:, :2]], 0, outs=[x], match=r"tensors: expected item 1 to have the sizes of \[2, 3\] outside of dim 0, got \[2, 2\]")
+    refuses(
+        "aten::cat.out",
+        [x, x[:, :2]],
+        0,
+        outs=[x],
+        match=r"tensors: expected item 1 to have the sizes of \[2, 3\] outside of dim 0, got \[2, 2\]",
+    )
     refuses("aten::cat.out", [x, x], 2, outs=[x], match="dim: expected -2 to 1 for rank 2, got 2")
     refuses("aten::stack.out", [x, x[:1]], 0, outs=[x[None]], match="tensors: expected item 1 of shape .2, 3.")
     refuses("aten::repeat.out", x, [2], outs=[x], match="repeats: expected at least 2 numbers")

@@ -216,8 +216,8 @@ def test_convolution_backward(config, dtype, batch, seed, data):
     ([[1, 1], [-1, 0], [1, 1], False, [0, 0], 1], "padding: expected at least 0"),
     ([[1, 1], [0, 0], [1, 0], False, [0, 0], 1], "dilation: expected at least 1"),
     ([[1, 1], [0, 0], [1, 1], False, [0, 0], 3], "groups: expected a divisor of 2 input and 2 output channels, got 3"),
-    ([[1, 1], [0, 0], [1, 1], True, [0, 0], 2**62], "groups: expected a number to multiply 2 output channels with, got 4611686018427387904"),
-    ([[1, 1], [0, 0], [9, 1], False, [0, 0], 1], "input: expected a padded size of at least the kernel's reach, 19, got 5"),
+    ([[1, 1], [0, 0], [1, 1], True, [0, 0], 2**62], "groups: expected a number to multiply 2 output"),
+    ([[1, 1], [0, 0], [9, 1], False, [0, 0], 1], "input: expected .* the kernel's reach, 19, got 5"),
     ([[2, 2], [0, 0], [1, 1], True, [2, 0], 1], "output_padding"),
 ])  # fmt: skip
 def test_refused_convolutions(arguments, message):

@@ -108,16 +108,38 @@ def test_large(dtype):
 def test_refusals():
     x = np.zeros((2, 3), np.float32)
     index = "aten::index.Tensor_out"
-    refuses(index, x, OptionalTensors([None, np.array([3])]), outs=[x], match="indices: expected -3 to 2 in item 1, got 3 at 0")
-    refuses(index, x, OptionalTensors([np.array([-3])]), outs=[x], match="indices: expected -2 to 1 in item 0, got -3 at 0")
-    refuses(index, x, OptionalTensors([np.ones(3, bool)]), outs=[x], match=r"indices: expected item 0 to have the sizes of dims 0 to 0 of shape \[2, 3\], got \[3\]")
+    refuses(
+        index,
+        x,
+        OptionalTensors([None, np.array([3])]),
+        outs=[x],
+        match="indices: expected -3 to 2 in item 1, got 3 at 0",
+    )
+    refuses(
+        index, x, OptionalTensors([np.array([-3])]), outs=[x], match="indices: expected -2 to 1 in item 0, got -3 at 0"
+    )
+    refuses(
+        index,
+        x,
+        OptionalTensors([np.ones(3, bool)]),
+        outs=[x],
+        match=r"indices: expected item 0 to have the sizes of dims 0 to 0 of shape \[2, 3\], got \[3\]",
+    )
     refuses(index, x, OptionalTensors([np.array([0.0])]), outs=[x], match="indices: expected int64, int32, bool")
     too_many = OptionalTensors([np.array([0])] * 3)
-    refuses(index, x, too_many, outs=[x], match="indices: too many")
+    refuses(index, x, too_many, outs=[x], match="indices: expected indices of at most 2 dims, got more in item 2")
     apart = OptionalTensors([np.array([0, 1]), np.array([0, 1, 2])])
-    refuses(index, x, apart, outs=[x], match="indices: shapes .* do not broadcast")
+    refuses(index, x, apart, outs=[x], match=r"indices: expected a shape that broadcasts with \[2\], got \[3\]")
     one = OptionalTensors([np.array([0])])
-    refuses("aten::index_put.out", x, one, np.zeros(2, np.float32), False, outs=[x], match="values: shape")
+    refuses(
+        "aten::index_put.out",
+        x,
+        one,
+        np.zeros(2, np.float32),
+        False,
+        outs=[x],
+        match=r"values: expected a shape that broadcasts with \[1, 3\], got \[2\]",
+    )
     refuses("aten::index_put.out", x, one, np.zeros(3), False, outs=[x], match="values: expected dtype float32")
 
 

@@ -89,8 +89,26 @@ def test_large_embedding(dtype):
 
 def test_refusals():
     x = np.zeros((2, 3), np.float32)
-    refuses("aten::embedding.out", x, np.array([0, 2]), -1, False, False, outs=[x], match="indices: expected 0 to 1, got 2 at 1")
-    refuses("aten::embedding.out", x, np.array([-1]), -1, False, False, outs=[x], match="indices: expected 0 to 1, got -1 at 0")
+    refuses(
+        "aten::embedding.out",
+        x,
+        np.array([0, 2]),
+        -1,
+        False,
+        False,
+        outs=[x],
+        match="indices: expected 0 to 1, got 2 at 1",
+    )
+    refuses(
+        "aten::embedding.out",
+        x,
+        np.array([-1]),
+        -1,
+        False,
+        False,
+        outs=[x],
+        match="indices: expected 0 to 1, got -1 at 0",
+    )
     refuses("aten::embedding.out", x, np.array([0.0]), -1, False, False, outs=[x], match="indices: expected int64")
     for wrong in (2**63 - 1, -(2**63), -4, 2**31):
         index = np.zeros(5000, np.int64)

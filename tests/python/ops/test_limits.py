@@ -16,12 +16,12 @@ HUGE = 1 << 40
 
 @pytest.mark.parametrize("name, args, message", [
     ("aten::_adaptive_avg_pool3d.out", (VOLUME, [HUGE, 2, 2]), "out: the result has shape"),
-    ("aten::avg_pool3d.out", (VOLUME, [1 << 30] * 3, [1], [1 << 62], False, True, None), r"padding: expected 0 to half of kernel size \[1073741824, 1073741824, 1073741824\], got \[4611686018427387904\]"),
+    ("aten::avg_pool3d.out", (VOLUME, [1 << 30] * 3, [1], [1 << 62], False, True, None), "padding: expected 0 to"),
     ("aten::avg_pool3d.out", (VOLUME, [1 << 40] * 3, [1], [0], False, True, None), "kernel_size: expected at least 1"),
     ("aten::im2col.out", (IMAGE, [1 << 30, 1 << 30], [1, 1], [1 << 30, 1 << 30], [1, 1]), "kernel_size: .* too many"),
     ("aten::col2im.out", (LINE, [1 << 30, 1 << 30], [1, 1], [1, 1], [0, 0], [1, 1]), "kernel_size: .* too many"),
-    ("aten::_upsample_bicubic2d_aa.out", (IMAGE, [2, 2], False, 1e-300, 1e-300), "expected a scale that leaves some of 4 pixels, got 1e-300"),
-    ("aten::_upsample_bilinear2d_aa.out", (IMAGE, [2, 2], False, 1e-300, None), "expected a scale that leaves some of 4 pixels, got 1e-300"),
+    ("aten::_upsample_bicubic2d_aa.out", (IMAGE, [2, 2], False, 1e-300, 1e-300), "expected a scale .*, got 1e-300"),
+    ("aten::_upsample_bilinear2d_aa.out", (IMAGE, [2, 2], False, 1e-300, None), "expected a scale .*, got 1e-300"),
     ("aten::upsample_linear1d.out", (LINE, [HUGE], False, None), "out: the result has shape"),
     ("aten::hann_window.out", (HUGE,), "out: the result has shape"),
     ("aten::nonzero_static.out", (IMAGE, HUGE, -1), "out: "),

@@ -219,7 +219,7 @@ def test_singular_matrices_are_refused_where_that_is_asked_for():
 
 @pytest.mark.parametrize("operator, args, message", [
     ("aten::linalg_matrix_exp.out", [np.ones((2, 3), np.float32)], "self: expected square matrices"),
-    ("aten::cholesky.out", [-np.eye(2, dtype=np.float32), False], "self: expected positive definite matrices, got another leading minor of order 1 in matrix 0"),
+    ("aten::cholesky.out", [-np.eye(2, dtype=np.float32), False], "self: expected positive definite matrices, got"),
     ("aten::cholesky_inverse.out", [np.ones((2, 2), np.int32), False], "self: expected float32, float64 or a complex"),
     ("aten::linalg_lu_solve.out", [np.eye(2, dtype=np.float32), np.array([3, 2], np.int32), np.eye(2, dtype=np.float32),
                                    True, False], "pivots: expected numbers from 1 to 2, got 3"),

@@ -63,7 +63,14 @@ def test_attention_masks(mask_shape):
 
 def test_refusals():
     x, mask = np.zeros((2, 3), np.float32), np.ones((2, 3), bool)
-    refuses("aten::masked_fill.Scalar_out", x, mask[:, :2], 0, outs=[x], match=r"mask: expected a shape that broadcasts with \[2, 3\], got \[2, 2\]")
+    refuses(
+        "aten::masked_fill.Scalar_out",
+        x,
+        mask[:, :2],
+        0,
+        outs=[x],
+        match=r"mask: expected a shape that broadcasts with \[2, 3\], got \[2, 2\]",
+    )
     refuses("aten::masked_fill.Scalar_out", x, x, 0, outs=[x], match="mask: expected dtype bool, got float32")
     refuses("aten::masked_fill.Tensor_out", x, mask, x[0], outs=[x], match="value: expected rank 0")
     refuses("aten::masked_scatter.out", x, mask, x[0], outs=[x], match="source: expected at least 6 elements")

@@ -54,7 +54,14 @@ def test_wide_rows(kind):
 def test_refusals():
     x = np.zeros((2, 3, 4), np.float32)
     refuses("aten::constant_pad_nd.out", x, [1], 0, outs=[x], match="pad: expected pairs")
-    refuses("aten::constant_pad_nd.out", x, [-5, 6], 0, outs=[x], match=r"pad: expected to crop at most what shape \[2, 3, 4\] has, got \[-5, 6\]")
+    refuses(
+        "aten::constant_pad_nd.out",
+        x,
+        [-5, 6],
+        0,
+        outs=[x],
+        match=r"pad: expected to crop at most what shape \[2, 3, 4\] has, got \[-5, 6\]",
+    )
     refuses("aten::reflection_pad1d.out", x, [4, 0], outs=[x], match="padding: expected less than the padded dim")
     refuses("aten::replication_pad2d.out", x, [1, 1], outs=[x], match="padding: expected 4 numbers")
     refuses("aten::replication_pad1d.out", x[0, 0], [1, 1], outs=[x[0, 0]], match="self: expected rank 2 or 3")

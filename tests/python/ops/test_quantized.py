@@ -285,7 +285,9 @@ def test_scales_that_are_none_are_refused(scale):
 
 
 def test_ranges_beyond_the_dtype_are_refused():
-    with pytest.raises(en.ExecutionError, match=r"quant_min: expected a range up to quant_max within \[-128, 127\], got \[-200, 127\]"):
+    with pytest.raises(
+        en.ExecutionError, match=r"quant_min: expected a range up to quant_max within \[-128, 127\], got \[-200, 127\]"
+    ):
         call_one(
             NAME + "quantize_per_tensor.out", np.ones(3, F32), 1.0, 0, -200, 127, np.int8, dtype=np.int8, shape=(3,)
         )

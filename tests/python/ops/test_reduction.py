@@ -209,7 +209,9 @@ def test_no_elements_have_no_extreme(name):
     ]
     shape = () if name == "max.unary_out" else (3,)
     outs = [Out(I64 if name == "argmax.out" else F32, shape)] + ([Out(I64, shape)] if name == "max.dim_max" else [])
-    with pytest.raises(en.ExecutionError, match=r"self: expected elements in dim 0 to take the maximum of, got shape \[0, 3\]"):
+    with pytest.raises(
+        en.ExecutionError, match=r"self: expected elements in dim 0 to take the maximum of, got shape \[0, 3\]"
+    ):
         call(f"aten::{name}", x, *arguments, outs=outs)
 
 
@@ -347,7 +349,8 @@ def test_running_extremes(name, better, case):
 
 
 @pytest.mark.parametrize(
-    "dims, message", [([2], r"dim: expected -2 to 1 for rank 2, got 2"), ([0, -2], r"dim: expected each dim once, got \[0, -2\]")]
+    "dims, message",
+    [([2], r"dim: expected -2 to 1 for rank 2, got 2"), ([0, -2], r"dim: expected each dim once, got \[0, -2\]")],
 )
 def test_refused_dims(dims, message):
     with pytest.raises(en.ExecutionError, match=message):

@@ -212,7 +212,8 @@ def test_grid_sampler(dtype, mode, padding, align_corners, sides, seed, data):
 
 
 @pytest.mark.parametrize("size, factors, message", [
-    (None, None, "output_size: expected it or scale_factors, got"), ([2, 2], [1.0, 1.0], "output_size: expected it or scale_factors, got both"), ([0, 2], None, "expected at least 1"),
+    (None, None, "output_size: .* got neither"),
+    ([2, 2], [1.0, 1.0], "output_size: .* got both"), ([0, 2], None, "expected at least 1"),
     ([2], None, "expected two sizes"), (None, [0.1, 1.0], "expected at least 1"),
 ])  # fmt: skip
 def test_refused_sizes(size, factors, message):

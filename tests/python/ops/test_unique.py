@@ -52,6 +52,23 @@ def test_each_nan_is_its_own():
 def test_refusals():
     x = np.zeros((2, 3), np.complex64)
     i = np.zeros(2, np.int64)
-    refuses("aten::_unique2.out", x, True, True, True, outs=[x[0], i, i], match="self: expected a dtype that it takes, got complex64")
+    refuses(
+        "aten::_unique2.out",
+        x,
+        True,
+        True,
+        True,
+        outs=[x[0], i, i],
+        match="self: expected a dtype that it takes, got complex64",
+    )
     y = np.zeros((2, 0), np.float32)
-    refuses("aten::unique_dim.out", y, 0, True, True, True, outs=[y, i, i], match=r"self: expected slices with elements along dim 0, got shape \[2, 0\]")
+    refuses(
+        "aten::unique_dim.out",
+        y,
+        0,
+        True,
+        True,
+        True,
+        outs=[y, i, i],
+        match=r"self: expected slices with elements along dim 0, got shape \[2, 0\]",
+    )
