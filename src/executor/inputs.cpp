@@ -111,9 +111,8 @@ bool matches_traced(const ValueSpec& spec, const Input& input) {
 }
 
 // numpy takes any byte but 0 for true (a mask of 0 and 255 viewed as bool); kernels compute with 0 and 1.
-void normalize_bools(Tensor& tensor) noexcept {
-  if (tensor.dtype != DType::kBool) return;
-  kernels::convert(DType::kUInt8, tensor.data, DType::kBool, tensor.data, static_cast<size_t>(tensor.numel()));
+void copy_truth(const void* from, Tensor& to) noexcept {
+  kernels::convert(DType::kUInt8, from, DType::kBool, to.data, static_cast<size_t>(to.numel()));
 }
 
 std::string expected_plain(const ValueSpec& spec) {
@@ -170,14 +169,15 @@ void copy_input(const TensorInput& input, Tensor& to) noexcept {
   const size_t size_bytes = to.size_bytes();
   if (size_bytes == 0) return;
   if (has_layout_of(input, to)) {
+    if (to.dtype == DType::kBool) return copy_truth(input.data, to);
     std::memcpy(to.data, input.data, size_bytes);
-    return normalize_bools(to);
+    return;
   }
   std::array<int64_t, kMaxRank> to_strides_bytes;
   for (size_t d = 0; d < input.rank; ++d) to_strides_bytes[d] = to.stride(d) * static_cast<int64_t>(element);
   kernels::strided_copy(to.data, {to_strides_bytes.data(), input.rank}, input.data, {input.strides_bytes, input.rank},
                         to.sizes(), element);
-  normalize_bools(to);
+  if (to.dtype == DType::kBool) copy_truth(to.data, to);
 }
 
 }  // namespace enr::executor
