@@ -209,6 +209,15 @@ void require_rank(const Tensor& tensor, size_t expected, const char* what) {
   fail_execution(what, ": expected rank ", expected, ", got shape ", tensor.sizes());
 }
 
+void require_planes(const Tensor& self, size_t spatial) {
+  if (self.rank != spatial + 1 && self.rank != spatial + 2) {
+    fail_execution("self: expected rank ", spatial + 1, " or ", spatial + 2, ", got shape ", self.sizes());
+  }
+  for (size_t d = self.rank - spatial - 1; d < self.rank; ++d) {
+    if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
+  }
+}
+
 void require_sizes(const Tensor& tensor, Sizes expected, const char* what) {
   if (std::ranges::equal(tensor.sizes(), expected)) return;
   fail_execution(what, ": expected shape ", expected, ", got ", tensor.sizes());

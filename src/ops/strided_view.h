@@ -107,6 +107,8 @@ inline int64_t product(Sizes sizes) noexcept { return product(sizes, 0, sizes.si
 void require_dtype(const Tensor& tensor, DType expected, const char* what);
 void require_rank(const Tensor& tensor, size_t expected, const char* what);
 void require_sizes(const Tensor& tensor, Sizes expected, const char* what);
+// "self" has `spatial` dims behind its channels and perhaps a batch in front of them, and only the batch is empty.
+void require_planes(const Tensor& self, size_t spatial);
 // int32 or int64
 void require_index_dtype(const Tensor& tensor, const char* what);
 // Whether elements of the dtype convert to and from others.

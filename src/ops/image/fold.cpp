@@ -78,15 +78,6 @@ void for_each_plane(int64_t planes, int64_t work, const Body& body) {
   });
 }
 
-void require_planes(const Tensor& self, size_t spatial) {
-  if (self.rank != spatial + 1 && self.rank != spatial + 2) {
-    fail_execution("self: expected rank ", spatial + 1, " or ", spatial + 2, ", got shape ", self.sizes());
-  }
-  for (size_t d = self.rank - spatial - 1; d < self.rank; ++d) {
-    if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
-  }
-}
-
 void im2col_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes dilation, Sizes padding, Sizes stride,
                 Tensor& out) {
   require_dtype(out, self.dtype, "out");

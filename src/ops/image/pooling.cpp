@@ -56,14 +56,6 @@ void require_image(const Tensor& self) {
   if (self.rank != 3 && self.rank != 4) fail_execution("self: expected rank 3 or 4, got shape ", self.sizes());
 }
 
-// Images of which only the batch may be empty.
-void require_full_image(const Tensor& self) {
-  require_image(self);
-  for (size_t d = self.rank - 3u; d < self.rank; ++d) {
-    if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
-  }
-}
-
 kernels::PoolShape pool_shape(const Tensor& self, const Window& w, int64_t output_height, int64_t output_width) {
   kernels::PoolShape s;
   const size_t r = self.rank;
@@ -120,7 +112,7 @@ void with_pooled_type(DType dtype, const Body& body) {
 
 void avg_pool2d_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
                     bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, Tensor& out) {
-  require_full_image(self);
+  require_planes(self, 2);
   require_dtype(out, self.dtype, "out");
   Window w;
   w.kernel = pair_of(kernel_size, "kernel_size");
@@ -159,7 +151,7 @@ Window max_window(Sizes kernel_size, Sizes stride, Sizes padding, Sizes dilation
 
 void max_pool2d_with_indices_out(OpContext& context, const Tensor& self, Sizes kernel_size, Sizes stride, Sizes padding,
                                  Sizes dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
-  require_full_image(self);
+  require_planes(self, 2);
   require_dtype(out, self.dtype, "out");
   require_dtype(indices, DType::kInt64, "indices");
   const Window w = max_window(kernel_size, stride, padding, dilation, ceil_mode);
@@ -183,7 +175,7 @@ void max_pool2d_with_indices_out(OpContext& context, const Tensor& self, Sizes k
 void max_pool2d_with_indices_backward_grad_input(OpContext& context, const Tensor& grad_output, const Tensor& self,
                                                  Sizes kernel_size, Sizes stride, Sizes padding, Sizes dilation,
                                                  bool ceil_mode, const Tensor& indices, Tensor& grad_input) {
-  require_full_image(self);
+  require_planes(self, 2);
   require_dtype(grad_output, self.dtype, "grad_output");
   require_dtype(indices, DType::kInt64, "indices");
   require_dtype(grad_input, self.dtype, "grad_input");
@@ -245,7 +237,7 @@ void adaptive_avg_pool2d_out(OpContext& context, const Tensor& self, Sizes outpu
 
 // Each output takes the largest of the input pixels from floor(i * in / out) to ceil((i + 1) * in / out); a NaN wins.
 void adaptive_max_pool2d_out(OpContext& context, const Tensor& self, Sizes output_size, Tensor& out, Tensor& indices) {
-  require_full_image(self);
+  require_planes(self, 2);
   require_dtype(out, self.dtype, "out");
   require_dtype(indices, DType::kInt64, "indices");
   const auto size = output_sizes(output_size);

@@ -38,14 +38,10 @@ struct Volume {
   Triple size;
   int64_t planes;
 
-  // Only the batch may be empty.
   explicit Volume(const Tensor& self) {
-    if (self.rank != 4 && self.rank != 5) fail_execution("self: expected rank 4 or 5, got shape ", self.sizes());
+    require_planes(self, 3);
     for (size_t d = 0; d < 3; ++d) size[d] = self.size(self.rank - 3u + d);
     planes = product(self.sizes(), 0, self.rank - 3u);
-    for (size_t d = self.rank - 4u; d < self.rank; ++d) {
-      if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
-    }
   }
 };
 

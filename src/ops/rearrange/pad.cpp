@@ -115,15 +115,10 @@ struct RowPadder {
 void pad_from_inside(OpContext& context, const Tensor& self, Sizes padding, Tensor& out, size_t dims, Source source) {
   require_dtype(out, self.dtype, "out");
   if (padding.size() != 2 * dims) fail_execution("padding: expected ", 2 * dims, " numbers, got ", padding);
-  if (self.rank != dims + 1 && self.rank != dims + 2) {
-    fail_execution("self: expected rank ", dims + 1, " or ", dims + 2, ", got shape ", self.sizes());
-  }
+  require_planes(self, dims);
   Shape before, after;
   const Shape shape = padded_shape(self, padding, before, after);
   const size_t outer_dims = self.rank - dims;
-  for (size_t d = self.rank == dims + 1 ? 0 : 1; d < self.rank; ++d) {
-    if (self.size(d) == 0) fail_execution("self: expected only the batch to be empty, got shape ", self.sizes());
-  }
   for (size_t d = outer_dims; d < shape.rank; ++d) {
     if (source == reflected && (before[d] >= self.size(d) || after[d] >= self.size(d))) {
       fail_execution("padding: expected less than the padded dim's size, got ", padding, " for shape ", self.sizes());
