@@ -56,6 +56,7 @@ struct ConvPart {
   size_t height = 0, width = 0;  // of the image that is resized to the input's size
 };
 
+// Whether plans of this format may be given parts.
 bool reads_parts(const ConvShape& shape, ConvWeights format) noexcept;
 
 // How the plan's format works; see direct.h.

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/ranges.h"
 #include "base/thread_pool.h"
 
 namespace enr::kernels {
 
 namespace {
 
-// Columns [begin, end) of the output whose pixel 2 * column - pad + phase of the input exists.
-struct Columns {
-  size_t begin, end;
-};
-
-Columns columns_inside(size_t pad, size_t phase, size_t width, size_t columns) noexcept {
+// Columns of the output whose pixel 2 * column - pad + phase of the input exists.
+Range columns_inside(size_t pad, size_t phase, size_t width, size_t columns) noexcept {
   const size_t begin = std::min((pad - std::min(pad, phase) + 1) / 2, columns);
   const size_t reached = width + pad;
   const size_t end = reached <= phase ? 0 : (reached - phase + 1) / 2;
@@ -36,12 +33,12 @@ void split_pairs(const float* from, size_t plane, size_t any_channels, size_t pa
 // `row`: the input's. Writes 2 * channels of each pixel of out.
 void split_row(const ConvShape& s, const float* row, size_t columns, float* out) noexcept {
   const size_t channels = s.input_channels, step = 4 * channels;
-  const Columns first = columns_inside(s.pad_left, 0, s.input_width, columns);
-  const Columns second = columns_inside(s.pad_left, 1, s.input_width, columns);
-  const Columns both = {std::max(first.begin, second.begin), std::min(first.end, second.end)};
+  const Range first = columns_inside(s.pad_left, 0, s.input_width, columns);
+  const Range second = columns_inside(s.pad_left, 1, s.input_width, columns);
+  const Range both = {std::max(first.begin, second.begin), std::min(first.end, second.end)};
   const size_t plane = s.input_height * s.input_width;
   const auto split_one = [&](size_t x, size_t phase) {
-    const Columns& inside = phase == 0 ? first : second;
+    const Range& inside = phase == 0 ? first : second;
     float* to = out + x * step + phase * channels;
     if (x < inside.begin || x >= inside.end) {
       std::fill_n(to, channels, 0.0f);
@@ -57,7 +54,7 @@ void split_row(const ConvShape& s, const float* row, size_t columns, float* out)
   if (both.begin >= both.end) return split_edge(0, columns);
   split_edge(0, both.begin);
   split_edge(both.end, columns);
-  const size_t in_x = 2 * both.begin - s.pad_left, pairs = both.end - both.begin;
+  const size_t in_x = 2 * both.begin - s.pad_left, pairs = both.size();
   float* to = out + both.begin * step;
   if (s.is_planar) {
     const auto split = channels == 3 ? split_pairs<3> : channels == 1 ? split_pairs<1> : split_pairs<0>;

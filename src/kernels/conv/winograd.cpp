@@ -303,10 +303,11 @@ void run_winograd(const ConvShape& shape, const WinogradPlan& plan, std::span<co
   const ConvShape s = winograd_shape(shape);
   const size_t tiles = s.batch * plan.tiles_high * plan.tiles_wide;
   if (tiles == 0 || s.output_channels == 0) return;
-  const float* image = workspace + plan.lanes * plan.lane_floats;
+  float* image = workspace + plan.lanes * plan.lane_floats;
+  const float* const split[] = {image};
   if (is_strided(shape)) {
-    space_to_depth(shape, *inputs, workspace + plan.lanes * plan.lane_floats);
-    inputs = &image;
+    space_to_depth(shape, *inputs, image);
+    inputs = split;
   }
   const Run run = {s,
                    plan,
