@@ -159,6 +159,17 @@ std::vector<float> check(const Shape& s, const Extras& extras = {}) {
   return out;
 }
 
+// The same bits on any number of threads.
+void check_threads(const ConvShape& s, const Extras& extras = {}) {
+  const Threads one(1);
+  const std::vector<float> want = check(s, extras);
+  for (const size_t threads : {2, 3, 8}) {
+    set_num_threads(threads);
+    const std::vector<float> got = check(s, extras);
+    CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
+  }
+}
+
 ConvShape square_shape(size_t size, size_t inputs, size_t outputs, size_t kernel, size_t stride = 1, size_t pad = 0) {
   ConvShape s;
   s.input_height = s.input_width = size;
@@ -274,15 +285,7 @@ TEST_CASE("convolution: the same bits on any number of threads") {
   ConvShape strided = square_shape(28, 64, 128, 3, 2, 1), first = square_shape(112, 3, 32, 3, 2, 1);
   ConvShape narrow = square_shape(7, 64, 160, 5, 1, 2), grouped = square_shape(40, 64, 64, 3, 1, 1);
   grouped.groups = 4;
-  for (const ConvShape& s : {strided, first, narrow, grouped}) {
-    const Threads one(1);
-    const std::vector<float> want = check(s);
-    for (const size_t threads : {2, 3, 8}) {
-      set_num_threads(threads);
-      const std::vector<float> got = check(s);
-      CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
-    }
-  }
+  for (const ConvShape& s : {strided, first, narrow, grouped}) check_threads(s);
 }
 
 TEST_CASE("convolution: nothing to compute") {
@@ -328,14 +331,7 @@ TEST_CASE("convolution: Winograd's formats") {
               .format = format,
               .tolerance = 8e-6});
     check(s, {.with_bias = false, .format = format, .tolerance = 8e-6});
-    const Threads one(1);
-    s = square_shape(30, 64, 96, 3, 1, 1);
-    const std::vector<float> want = check(s, {.format = format});
-    for (const size_t threads : {2, 3, 8}) {
-      set_num_threads(threads);
-      const std::vector<float> got = check(s, {.format = format});
-      CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
-    }
+    check_threads(square_shape(30, 64, 96, 3, 1, 1), {.format = format});
   }
   CHECK_THROWS_AS(ConvPlan(square_shape(9, 8, 8, 3, 2, 1), ConvWeights::kWinograd4), Error);
   CHECK_THROWS_AS(ConvPlan(square_shape(9, 8, 8, 3, 1, 1), ConvWeights::kWinograd3), Error);
@@ -369,14 +365,7 @@ TEST_CASE("convolution: Winograd's formats of stride 2") {
               .max = 2.0f,
               .format = c.format,
               .tolerance = 8e-6});
-    const Threads one(1);
-    s = square_shape(90, 3, 64, c.kernel, 2, 3);
-    const std::vector<float> want = check(s, extras);
-    for (const size_t threads : {2, 3, 8}) {
-      set_num_threads(threads);
-      const std::vector<float> got = check(s, extras);
-      CHECK(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)) == 0);
-    }
+    check_threads(square_shape(90, 3, 64, c.kernel, 2, 3), extras);
   }
   CHECK(ConvPlan(square_shape(224, 3, 64, 7, 2, 3)).weights_format() == ConvWeights::kWinograd3);
   CHECK_THROWS_AS(ConvPlan(square_shape(224, 3, 64, 7, 2, 3), ConvWeights::kWinograd4), Error);
