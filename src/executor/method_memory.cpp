@@ -103,7 +103,7 @@ void Method::use_caller_memory(std::span<const Input> inputs, std::span<std::byt
     const auto* input = std::get_if<TensorInput>(&inputs[i]);
     if (input == nullptr) continue;
     Tensor& tensor = *values_[plan_->method->inputs[i]].get<Tensor>();
-    if (plan_->readable_in_place[i] != 0 && spec_.inputs[i].size_bytes >= kLargeBytes && tensor.dtype != DType::kBool &&
+    if (plan_->readable_in_place[i] != 0 && spec_.inputs[i].size_bytes >= kLargeBytes &&
         has_layout_of(*input, tensor)) {
       tensor.set_sizes(Sizes(input->sizes, input->rank));
       place(tensor, const_cast<std::byte*>(static_cast<const std::byte*>(input->data)));  // no instruction writes it

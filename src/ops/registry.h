@@ -58,8 +58,12 @@ struct Operator {
   OperatorFunction run;
   size_t arity;           // arguments the function takes; programs append the return values to them
   uint64_t written_args;  // bit i: argument i is written (lists of tensors count as written where they come last)
+  // bit i: of bool tensors given as argument i every byte but 0 counts as true, and none is copied as it is: inputs of
+  // the method come as the caller has them. Elsewhere truth values are 0 and 1.
+  uint64_t truth_args = 0;
 
   bool writes(size_t argument) const noexcept { return argument < 64 && (written_args >> argument & 1) != 0; }
+  bool takes_any_truth(size_t argument) const noexcept { return argument < 64 && (truth_args >> argument & 1) != 0; }
   // What is read: of what is written, arguments among the others, which are updated in place, and not those at the end,
   // which are results. Programs append these once more.
   bool reads(size_t argument) const noexcept;
@@ -151,12 +155,16 @@ struct Boxed<function, void (*)(OpContext&, Params...)> {
 
 }  // namespace detail
 
+// Operator::truth_args: table.add<where_out>("aten::where.self_out", kTruth<0>);
+template <size_t... arguments>
+inline constexpr uint64_t kTruth = ((uint64_t{1} << arguments) | ...);
+
 class OperatorTable {
  public:
   template <auto function>
-  [[gnu::cold]] void add(std::string_view name) {
+  [[gnu::cold]] void add(std::string_view name, uint64_t truth_args = 0) {
     using Entry = detail::Boxed<function>;
-    add(Operator{std::string(name), &Entry::run, Entry::kArity, Entry::written_args()});
+    add(Operator{std::string(name), &Entry::run, Entry::kArity, Entry::written_args(), truth_args});
   }
   void add(Operator entry);
 

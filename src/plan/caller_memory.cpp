@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "program/list_items.h"
 #include "program/overlap.h"
 
 namespace enr::plan {
@@ -23,15 +24,37 @@ class Finder {
     plan_.writable_in_place.assign(method_.outputs.size(), 0);
     const size_t ends = method_.inputs.size() + method_.outputs.size();
     if (!memory_.is_known || ends * (plan_.states.size() + ends) > kMaxWork) return;
+    find_normal();
     for (size_t i = 0; i < method_.inputs.size(); ++i) {
       const uint32_t value = method_.inputs[i];
-      plan_.readable_in_place[i] = is_candidate(value) && !memory_.is_written[value] ? 1 : 0;
+      plan_.readable_in_place[i] = is_candidate(value) && !memory_.is_written[value] && !needs_normal(value) ? 1 : 0;
     }
     for (size_t i = 0; i < method_.outputs.size(); ++i) plan_.writable_in_place[i] = is_result(method_.outputs[i]);
   }
 
  private:
   const program::Tensor* tensor(uint32_t value) const { return std::get_if<program::Tensor>(&method_.values[value]); }
+
+  // Callers' truth values may be any bytes: those are only for operators that take them. (Regions read no bools.)
+  bool needs_normal(uint32_t value) const {
+    return tensor(value) != nullptr && tensor(value)->dtype == DType::kBool && is_normal_[value];
+  }
+
+  void find_normal() {
+    is_normal_.assign(method_.values.size(), false);
+    for (const Instruction& instruction : plan_.instructions) {
+      const auto args = plan_.args_of(instruction);
+      const Operator* op =
+          instruction.kind == InstructionKind::kOperator ? plan_.operators[instruction.callee] : nullptr;
+      for (size_t a = 0; a < args.size(); ++a) {
+        if (op == nullptr || !op->takes_any_truth(a)) is_normal_[args[a]] = true;
+      }
+    }
+    for (const uint32_t output : method_.outputs) is_normal_[output] = true;
+    for (uint32_t v = 0; v < method_.values.size(); ++v) {
+      if (is_normal_[v]) program::for_each_item(method_, v, [&](uint32_t item) { is_normal_[item] = true; });
+    }
+  }
 
   bool is_candidate(uint32_t value) const {
     const program::Tensor* t = tensor(value);
@@ -61,6 +84,7 @@ class Finder {
   const program::Method& method_;
   const raise::PlannedMemory& memory_;
   std::vector<bool> is_redirected_;
+  std::vector<bool> is_normal_;  // by value: whether something reads it that takes truth values as 0 and 1 only
 };
 
 }  // namespace

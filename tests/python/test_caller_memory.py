@@ -82,6 +82,34 @@ def test_dynamic_sizes(load):
         np.testing.assert_array_equal(method([array])[0], -array)
 
 
+@pytest.mark.parametrize("use", ["only", "output", "view", "elided view", "copy", "update"])
+def test_truth_values_leave_as_0_and_1_whatever_bytes_they_come_as(load, use):
+    p = ProgramBuilder()
+    count = 4 * N
+    x = p.input(np.bool_, (count,))
+    outputs = [p.call("aten::logical_not.out", x, out=p.tensor(np.bool_, (count,)))]
+    if use == "output":
+        outputs.append(x)
+    elif use == "view":
+        view = p.tensor(np.bool_, (count, 1), share=x)
+        p.call("executorch_prim::et_view.default", x, [count, 1], view)
+        outputs.append(p.call("aten::squeeze_copy.dims_out", view, [1], out=p.tensor(np.bool_, (count,))))
+    elif use == "elided view":
+        outputs.append(p.tensor(np.bool_, (count, 1), share=x))
+    elif use == "copy":
+        outputs.append(p.call("aten::cat.out", [x], 0, out=p.tensor(np.bool_, (count,))))
+    elif use == "update":
+        p.raw_call("aten::masked_fill_.Scalar", [x.index, x.index, p.value(True).index, x.index])
+        outputs.append(x)
+    p.output(*outputs)
+    flags = np.resize(np.array([0, 1, 2, 128, 255], np.uint8), count)
+    results = load(p)([flags.view(np.bool_)])
+    np.testing.assert_array_equal(results[0].view(np.uint8), flags == 0)
+    for result in results[1:]:
+        np.testing.assert_array_equal(result.view(np.uint8).reshape(-1), flags != 0)
+    assert set(flags) == {0, 1, 2, 128, 255}
+
+
 def test_results_in_the_memory_of_a_state_stay_there_for_the_next_call(load):
     p = ProgramBuilder()
     x = p.input(np.float32, (N,))

@@ -304,13 +304,13 @@ void register_binary(OperatorTable& table) {
   table.add<extreme_out<Binary::kFmax>>("aten::fmax.out");
   table.add<extreme_out<Binary::kFmin>>("aten::fmin.out");
 
-  table.add<bits_out<Binary::kAnd>>("aten::bitwise_and.Tensor_out");
+  table.add<bits_out<Binary::kAnd>>("aten::bitwise_and.Tensor_out", kTruth<0, 1>);
   table.add<bits_scalar_out<Binary::kAnd>>("aten::bitwise_and.Scalar_out");
   table.add<bits_scalar_tensor_out<Binary::kAnd>>("aten::bitwise_and.Scalar_Tensor_out");
-  table.add<bits_out<Binary::kOr>>("aten::bitwise_or.Tensor_out");
+  table.add<bits_out<Binary::kOr>>("aten::bitwise_or.Tensor_out", kTruth<0, 1>);
   table.add<bits_scalar_out<Binary::kOr>>("aten::bitwise_or.Scalar_out");
   table.add<bits_scalar_tensor_out<Binary::kOr>>("aten::bitwise_or.Scalar_Tensor_out");
-  table.add<bits_out<Binary::kXor>>("aten::bitwise_xor.Tensor_out");
+  table.add<bits_out<Binary::kXor>>("aten::bitwise_xor.Tensor_out", kTruth<0, 1>);
   table.add<bits_scalar_out<Binary::kXor>>("aten::bitwise_xor.Scalar_out");
   table.add<bits_scalar_tensor_out<Binary::kXor>>("aten::bitwise_xor.Scalar_Tensor_out");
 

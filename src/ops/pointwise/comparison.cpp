@@ -131,9 +131,9 @@ void register_comparison(OperatorTable& table) {
   table.add<compare_scalar_out<Comparison::kGt>>("aten::gt.Scalar_out");
   table.add<compare_out<Comparison::kGe>>("aten::ge.Tensor_out");
   table.add<compare_scalar_out<Comparison::kGe>>("aten::ge.Scalar_out");
-  table.add<logical_out<Comparison::kLogicalAnd>>("aten::logical_and.out");
-  table.add<logical_out<Comparison::kLogicalOr>>("aten::logical_or.out");
-  table.add<logical_out<Comparison::kLogicalXor>>("aten::logical_xor.out");
+  table.add<logical_out<Comparison::kLogicalAnd>>("aten::logical_and.out", kTruth<0, 1>);
+  table.add<logical_out<Comparison::kLogicalOr>>("aten::logical_or.out", kTruth<0, 1>);
+  table.add<logical_out<Comparison::kLogicalXor>>("aten::logical_xor.out", kTruth<0, 1>);
   table.add<isclose_out>("aten::isclose.out");
   table.add<allclose_out>("aten::allclose.out");
   table.add<allclose_out>("aten::allclose.Tensor");

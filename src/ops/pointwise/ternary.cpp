@@ -195,7 +195,7 @@ void register_ternary(OperatorTable& table) {
   table.add<clamp_min_tensor_out>("aten::clamp_min.Tensor_out");
   table.add<clamp_max_out>("aten::clamp_max.out");
   table.add<clamp_max_tensor_out>("aten::clamp_max.Tensor_out");
-  table.add<where_out>("aten::where.self_out");
+  table.add<where_out>("aten::where.self_out", kTruth<0>);
   table.add<addcmul_out>("aten::addcmul.out");
   table.add<addcdiv_out>("aten::addcdiv.out");
   table.add<lerp_out>("aten::lerp.Tensor_out");

@@ -215,10 +215,10 @@ void register_unary(OperatorTable& table) {
   table.add<positive_out>("aten::positive.out");
   table.add<conj_physical_out>("aten::_conj_physical.out");
   table.add<conj_physical_out>("aten::conj_physical.out");
-  table.add<bitwise_not_out>("aten::bitwise_not.out");
+  table.add<bitwise_not_out>("aten::bitwise_not.out", kTruth<0>);
   table.add<logit_out>("aten::logit.out");
 
-  table.add<logical_not_out>("aten::logical_not.out");
+  table.add<logical_not_out>("aten::logical_not.out", kTruth<0>);
   table.add<floating_test<Predicate::kIsNan, false>>("aten::isnan.out");
   table.add<floating_test<Predicate::kIsInf, false>>("aten::isinf.out");
   table.add<floating_test<Predicate::kIsFinite, true>>("aten::isfinite.out");

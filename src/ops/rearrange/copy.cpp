@@ -10,10 +10,17 @@ namespace enr::ops {
 
 namespace {
 
+// Of truth values, 0 and 1 whatever bytes they come as.
+void copy_all(OpContext& context, const Tensor& self, Tensor& out) {
+  context.resize(out, self.sizes());
+  Tensor from = self;
+  if (is_bool(self.dtype) && is_bool(out.dtype)) from.dtype = DType::kUInt8;
+  copy_tensor(context, out, from);
+}
+
 void copy_same_type(OpContext& context, const Tensor& self, Tensor& out) {
   require_dtype(out, self.dtype, "out");
-  context.resize(out, self.sizes());
-  copy_tensor(context, out, self);
+  copy_all(context, self, out);
 }
 
 void alias_copy_out(OpContext& context, const Tensor& self, Tensor& out) { copy_same_type(context, self, out); }
@@ -24,15 +31,13 @@ void clone_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) { c
 // The target dtype is out's.
 void to_copy_out(OpContext& context, const Tensor& self, bool, Ignored, Tensor& out) {
   require_convertible(self.dtype, out.dtype, "self");
-  context.resize(out, self.sizes());
-  copy_tensor(context, out, self);
+  copy_all(context, self, out);
 }
 
 // out already has the dim order asked for.
 void to_dim_order_copy_out(OpContext& context, const Tensor& self, bool, Ignored, Tensor& out) {
   require_convertible(self.dtype, out.dtype, "self");
-  context.resize(out, self.sizes());
-  copy_tensor(context, out, self);
+  copy_all(context, self, out);
 }
 
 void clone_dim_order_out(OpContext& context, const Tensor& self, bool, Ignored, Tensor& out) {
@@ -106,18 +111,18 @@ void view_as_complex_copy_out(OpContext& context, const Tensor& self, Tensor& ou
 }  // namespace
 
 void register_copy(OperatorTable& table) {
-  table.add<alias_copy_out>("aten::alias_copy.out");
-  table.add<alias_copy_out>("aten::detach_copy.out");
-  table.add<alias_copy_out>("aten::lift_fresh_copy.out");
-  table.add<clone_out>("aten::clone.out");
-  table.add<to_copy_out>("aten::_to_copy.out");
+  table.add<alias_copy_out>("aten::alias_copy.out", kTruth<0>);
+  table.add<alias_copy_out>("aten::detach_copy.out", kTruth<0>);
+  table.add<alias_copy_out>("aten::lift_fresh_copy.out", kTruth<0>);
+  table.add<clone_out>("aten::clone.out", kTruth<0>);
+  table.add<to_copy_out>("aten::_to_copy.out", kTruth<0>);
   table.add<copy_out>("aten::copy.out");
   table.add<copy_in_place>("aten::copy_");
-  table.add<to_dim_order_copy_out>("dim_order_ops::_to_dim_order_copy.out");
-  table.add<clone_dim_order_out>("dim_order_ops::_clone_dim_order.out");
-  table.add<alias_copy_out>("et_copy::_h2d_copy.out");
-  table.add<alias_copy_out>("et_copy::_d2h_copy.out");
-  table.add<alias_copy_out>("llama::fallback.out");
+  table.add<to_dim_order_copy_out>("dim_order_ops::_to_dim_order_copy.out", kTruth<0>);
+  table.add<clone_dim_order_out>("dim_order_ops::_clone_dim_order.out", kTruth<0>);
+  table.add<alias_copy_out>("et_copy::_h2d_copy.out", kTruth<0>);
+  table.add<alias_copy_out>("et_copy::_d2h_copy.out", kTruth<0>);
+  table.add<alias_copy_out>("llama::fallback.out", kTruth<0>);
   table.add<view_as_real_copy_out>("aten::view_as_real_copy.out");
   table.add<view_as_complex_copy_out>("aten::view_as_complex_copy.out");
 }

@@ -197,8 +197,8 @@ void count_nonzero_out(OpContext& context, const Tensor& self, std::optional<int
 }  // namespace
 
 void register_reduction(OperatorTable& table) {
-  table.add<sum_out>("aten::sum.IntList_out");
-  table.add<sum_all_out>("aten::sum.out");
+  table.add<sum_out>("aten::sum.IntList_out", kTruth<0>);
+  table.add<sum_all_out>("aten::sum.out", kTruth<0>);
   table.add<nansum_out>("aten::nansum.out");
   table.add<mean_out>("aten::mean.out");
   table.add<mean_dtype_out>("aten::mean.dtype_out");
@@ -212,14 +212,14 @@ void register_reduction(OperatorTable& table) {
   table.add<aminmax_all_out>("aten::_aminmax.out");
   table.add<aminmax_dim_out>("aten::_aminmax.dim_out");
   table.add<nanmean_out>("aten::nanmean.out");
-  table.add<test_all_out<Reduce::kAny>>("aten::any.all_out");
-  table.add<test_dims_out<Reduce::kAny>>("aten::any.dims_out");
-  table.add<test_out<Reduce::kAny>>("aten::any.out");
-  table.add<test_all_out<Reduce::kAll>>("aten::all.all_out");
-  table.add<test_dims_out<Reduce::kAll>>("aten::all.dims_out");
-  table.add<test_out<Reduce::kAll>>("aten::all.out");
-  table.add<count_nonzero_dims_out>("aten::count_nonzero.dim_IntList_out");
-  table.add<count_nonzero_out>("aten::count_nonzero.out");
+  table.add<test_all_out<Reduce::kAny>>("aten::any.all_out", kTruth<0>);
+  table.add<test_dims_out<Reduce::kAny>>("aten::any.dims_out", kTruth<0>);
+  table.add<test_out<Reduce::kAny>>("aten::any.out", kTruth<0>);
+  table.add<test_all_out<Reduce::kAll>>("aten::all.all_out", kTruth<0>);
+  table.add<test_dims_out<Reduce::kAll>>("aten::all.dims_out", kTruth<0>);
+  table.add<test_out<Reduce::kAll>>("aten::all.out", kTruth<0>);
+  table.add<count_nonzero_dims_out>("aten::count_nonzero.dim_IntList_out", kTruth<0>);
+  table.add<count_nonzero_out>("aten::count_nonzero.out", kTruth<0>);
 }
 
 }  // namespace enr::ops

@@ -32,6 +32,8 @@ ODD_WITHOUT_ELEMENTS = qualified(
     "linalg_lstsq.out"
 )
 
+LARGE = 16384  # bytes
+
 # What rounding otherwise may cost, in units in the last place; which rounds more often.
 TOLERANCE = {"float16": 2, "bfloat16": 2, "float32": 16, "float64": 16, "complex64": 16, "complex128": 64}
 # What eager computes in float64 with approximations good for float32.
@@ -42,12 +44,23 @@ COARSE = qualified(
 
 
 def slots_of(
-    program: ProgramBuilder, call: Sequence[Any], dtype: str, inputs: list[np.ndarray], reversed_dims: bool
+    program: ProgramBuilder,
+    call: Sequence[Any],
+    dtype: str,
+    inputs: list[np.ndarray],
+    reversed_dims: bool,
+    any_truth: bool,
 ) -> list[Any]:
     def slot(arg: Any) -> Any:
         if isinstance(arg, Array):
             inputs.append(arg.array(dtype))
-            return program.input(inputs[-1].dtype, arg.shape, dim_order=dim_order(arg.shape, reversed_dims))
+            order = dim_order(arg.shape, reversed_dims)
+            if any_truth and inputs[-1].dtype == np.bool_:
+                inputs[-1] = with_any_truth(inputs[-1])
+                # Of a size that lets inputs be read where the caller has them.
+                bounds = [size + (LARGE if i == 0 else 0) for i, size in enumerate(arg.shape)]
+                return program.input(np.bool_, bounds, dim_order=order, dynamic=bool(bounds))
+            return program.input(inputs[-1].dtype, arg.shape, dim_order=order)
         if isinstance(arg, OptionalTensors):
             return OptionalTensors([slot(item) for item in arg.items])
         if isinstance(arg, list):
@@ -59,16 +72,26 @@ def slots_of(
     return [slot(arg) for arg in call]
 
 
+def with_any_truth(array: np.ndarray) -> np.ndarray:
+    """The same truth values, true as other bytes than 1."""
+    return np.asarray(array * np.resize(np.uint8([2, 128, 255]), array.shape)).view(np.bool_)
+
+
 def dim_order(shape: Sequence[int], reversed_dims: bool) -> tuple[int, ...]:
     return tuple(reversed(range(len(shape)))) if reversed_dims else tuple(range(len(shape)))
 
 
 def run(
-    operator: str, call: Sequence[Any], dtype: str, outs: Sequence[Answer], reversed_dims: bool = False
+    operator: str,
+    call: Sequence[Any],
+    dtype: str,
+    outs: Sequence[Answer],
+    reversed_dims: bool = False,
+    any_truth: bool = False,
 ) -> list[np.ndarray]:
     program = ProgramBuilder()
     inputs: list[np.ndarray] = []
-    slots = slots_of(program, call, dtype, inputs, reversed_dims)
+    slots = slots_of(program, call, dtype, inputs, reversed_dims, any_truth)
     if operator in IN_PLACE:
         program.call(operator, *slots, slots[0])
         program.output(slots[0])
@@ -129,6 +152,32 @@ def test_answers_do_not_depend_on_how_tensors_lie_in_memory(operator: str) -> No
             try:
                 for got, answer in zip(run(operator, call, dtype, outs, reversed_dims=True), outs, strict=True):
                     compare(got, answer, operator in RANDOM, operator in COARSE)
+            except (en.ExecuTorchError, AssertionError) as error:
+                failures.append(f"{dtype}, call {number}: {' '.join(str(error).split())}")
+    assert not failures, "\n".join(failures)
+
+
+def takes_bools(call: Sequence[Any], dtype: str) -> bool:
+    return any(
+        takes_bools(arg, dtype) if isinstance(arg, list)
+        else takes_bools(list(arg.items), dtype) if isinstance(arg, OptionalTensors)
+        else isinstance(arg, Array) and (arg.dtype or dtype) == "bool"
+        for arg in call
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", CALLS)
+def test_any_byte_but_zero_is_true(operator: str) -> None:
+    failures = []
+    for dtype in ("bool", "float32"):  # of everything, and of masks
+        for number, (call, outs) in enumerate(accepted(operator, dtype)):
+            if not takes_bools(call, dtype):
+                continue
+            try:
+                for got, answer in zip(run(operator, call, dtype, outs, any_truth=True), outs, strict=True):
+                    compare(got, answer, operator in RANDOM, operator in COARSE)
+                    if got.dtype == np.bool_:
+                        assert got.view(np.uint8).max(initial=0) <= 1
             except (en.ExecuTorchError, AssertionError) as error:
                 failures.append(f"{dtype}, call {number}: {' '.join(str(error).split())}")
     assert not failures, "\n".join(failures)
