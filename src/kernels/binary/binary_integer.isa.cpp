@@ -132,29 +132,29 @@ void run_scaled(void* out, const void* const* in, const uint8_t* step, size_t n,
   run_scalars<T, T, General>(out, in, step, n, params);
 }
 
-// Divisions by one number, which is prepared.
+// Divisions by one number, which is prepared: of numbers, or of vectors of them.
 struct DividedFloor {
-  template <class T>
-  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+  template <class T, class By>
+  ENR_INLINE T operator()(T x, const By& by) const {
     return by.floor(x);
   }
 };
 struct DividedTrunc {
-  template <class T>
-  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+  template <class T, class By>
+  ENR_INLINE T operator()(T x, const By& by) const {
     const T quotient = by.floor(x);
     return static_cast<T>(quotient - by.is_below(x, by.rest(x, quotient)));
   }
 };
 struct RestFloor {
-  template <class T>
-  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+  template <class T, class By>
+  ENR_INLINE T operator()(T x, const By& by) const {
     return by.rest(x, by.floor(x));
   }
 };
 struct RestTrunc {
-  template <class T>
-  ENR_INLINE T operator()(T x, const Divider<T>& by) const {
+  template <class T, class By>
+  ENR_INLINE T operator()(T x, const By& by) const {
     const T rest = by.rest(x, by.floor(x));
     return static_cast<T>(rest - (by.is_below(x, rest) & by.divisor()));
   }
@@ -169,6 +169,12 @@ void run_division(void* out, const void* const* in, const uint8_t* step, size_t 
   const Divider<T> by(divisor);
   const T* x = static_cast<const T*>(in[0]);
   T* z = static_cast<T*>(out);
+#if defined(__AVX2__)
+  if constexpr (sizeof(T) == 8) {
+    const VectorDivider vector_by(by);
+    return map_vectors(x, z, n, [&](I64 v) __attribute__((always_inline)) { return Prepared()(v, vector_by); });
+  }
+#endif
   ENR_NO_ALIAS_LOOP
   for (size_t i = 0; i < n; ++i) z[i] = Prepared()(x[i], by);
 }

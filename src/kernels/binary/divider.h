@@ -57,6 +57,8 @@ class Divider {
   // All ones where rounding towards 0 gives one more: x is negative, and something is left.
   ENR_INLINE T is_below(T x, T rest) const { return static_cast<T>(sign_of(x) & sign_of(static_cast<T>(-rest))); }
   ENR_INLINE T divisor() const { return divisor_; }
+  Unsigned multiplier() const { return multiplier_; }
+  int shift() const { return shift_; }
 
  private:
   static ENR_INLINE T sign_of(T x) { return static_cast<T>(x >> (kBits - 1)); }
@@ -65,6 +67,51 @@ class Divider {
   Unsigned multiplier_;
   int shift_ = 0;
 };
+
+#if defined(__AVX2__)
+// Of vectors of int64, whose products are put together from those of their halves.
+class VectorDivider {
+  using U64 = Vec<uint64_t>;
+
+ public:
+  explicit VectorDivider(const Divider<int64_t>& by)
+      : divisor_(splat<int64_t>(by.divisor())),
+        divisor_high_((I64)((U64)divisor_ >> 32)),
+        multiplier_((I64)splat<uint64_t>(by.multiplier())),
+        multiplier_high_((I64)((U64)multiplier_ >> 32)),
+        shift_(by.shift()) {}
+
+  ENR_INLINE I64 floor(I64 x) const {
+    const I64 sign = x >> 63;
+    return (I64)(high_of_product((I64)((U64)(x ^ sign) << 1)) >> shift_) ^ sign;
+  }
+  ENR_INLINE I64 rest(I64 x, I64 quotient) const {
+    const U64 cross = multiply(quotient, divisor_high_) + multiply((I64)((U64)quotient >> 32), divisor_);
+    return (I64)((U64)x - multiply(quotient, divisor_) - (cross << 32));
+  }
+  ENR_INLINE I64 is_below(I64 x, I64 rest) const { return (x & -rest) >> 63; }
+  ENR_INLINE I64 divisor() const { return divisor_; }
+
+ private:
+  // Of the lower halves.
+  static ENR_INLINE U64 multiply(I64 x, I64 y) {
+#if defined(__AVX512F__)
+    return (U64)_mm512_mul_epu32((__m512i)x, (__m512i)y);
+#else
+    return (U64)_mm256_mul_epu32((__m256i)x, (__m256i)y);
+#endif
+  }
+  ENR_INLINE U64 high_of_product(I64 x) const {
+    const I64 x_high = (I64)((U64)x >> 32);
+    const U64 upper = multiply(x_high, multiplier_) + (multiply(x, multiplier_) >> 32);
+    const U64 lower = multiply(x, multiplier_high_) + (upper & 0xFFFFFFFFu);
+    return multiply(x_high, multiplier_high_) + (upper >> 32) + (lower >> 32);
+  }
+
+  I64 divisor_, divisor_high_, multiplier_, multiplier_high_;
+  int shift_;
+};
+#endif
 
 // Of bytes: no quotient of one needs a shift. The divisor is at least 2.
 template <class T>
