@@ -20,6 +20,7 @@ def reductions() -> list[Case]:
     x, cube, middle = floats(1024, 2048), floats(32, 256, 14, 14), floats(64, 256, 128)
     i, i32 = RNG.integers(0, 100, (1024, 2048)), RNG.integers(0, 100, (1024, 2048)).astype(np.int32)
     wide, h = x.astype(F64), x.astype(F16)
+    bytes_, i16 = i.reshape(4, -1).astype(np.int8), i.reshape(4, -1).astype(np.int16)
     mask = np.zeros((1024, 2048), bool)
     few = floats(4, 65536)
     short, doubles, narrow = floats(20000, 32), floats(20000, 32).astype(F64), floats(20000, 4)
@@ -58,6 +59,8 @@ def reductions() -> list[Case]:
         ("argmax rows", "aten::argmax.out", (x, 1, False), lambda: x.argmax(1)),
         ("argmax middle", "aten::argmax.out", (middle, 1, False), lambda: middle.argmax(1)),
         ("argmax int64", "aten::argmax.out", (i, 1, False), lambda: i.argmax(1)),
+        ("argmax int8", "aten::argmax.out", (bytes_, 1, False), lambda: bytes_.argmax(1)),
+        ("argmax int16", "aten::argmax.out", (i16, 1, False), lambda: i16.argmax(1)),
         ("argmax float64", "aten::argmax.out", (wide, 1, False), lambda: wide.argmax(1)),
         ("argmax", "aten::argmax.out", (x, None, False), lambda: x.argmax()),
         ("argmin columns", "aten::argmin.out", (x, 0, False), lambda: x.argmin(0)),

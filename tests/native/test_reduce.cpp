@@ -313,13 +313,36 @@ TEST_CASE("arg reductions give the first extreme, or the first NaN") {
   }
 }
 
+TEST_CASE("arg reductions of long rows of narrow integers") {
+  Engine engine(41);
+  for (DType dtype : {DType::kInt8, DType::kUInt8, DType::kInt16}) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{256}, {3, 257}, {2, 319}, {40001}}) {
+      const bool is_signed = dtype != DType::kUInt8;
+      for (double reach : {2.0, 100.0}) {
+        Tensor t = random_tensor(engine, dtype, shape, is_signed ? -reach : 0, reach);
+        check_arg(t, shape.size() - 1, true);
+        check_arg(t, shape.size() - 1, false);
+        // The extremes of the dtype, once each and last: behind everything a vector or a block starts with.
+        t.values[t.values.size() - 2] = is_signed ? (dtype == DType::kInt8 ? -128 : -32768) : 0;
+        t.values.back() = dtype == DType::kInt8 ? 127 : dtype == DType::kUInt8 ? 255 : 32767;
+        convert_fn(DType::kFloat64, dtype)(t.values.data(), t.bytes.data(), t.values.size());
+        check_arg(t, shape.size() - 1, true);
+        check_arg(t, shape.size() - 1, false);
+      }
+    }
+  }
+}
+
 TEST_CASE("arg reduction of a long line, with threads") {
   Engine engine(35);
-  Tensor t = random_tensor(engine, DType::kFloat32, {300000}, 0, 1);
-  for (size_t threads : {1, 4}) {
-    set_num_threads(threads);
-    check_arg(t, 0, true);
-    check_arg(t, 0, false);
+  for (DType dtype : {DType::kFloat32, DType::kInt16}) {
+    const bool is_float = is_floating(dtype);
+    const Tensor t = random_tensor(engine, dtype, {300000}, is_float ? 0 : -10000, is_float ? 1 : 10000);
+    for (size_t threads : {1, 4}) {
+      set_num_threads(threads);
+      check_arg(t, 0, true);
+      check_arg(t, 0, false);
+    }
   }
   set_num_threads(0);
 }

@@ -1,6 +1,6 @@
 #include "kernels/reduce/reduce_table.h"
 
-#include "kernels/simd/arith.h"
+#include "kernels/simd/extremes.h"
 #include "kernels/simd/lanes.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -19,6 +19,7 @@ ENR_INLINE bool beats(T x, T best) {
 // The larger (or smaller) lanes; the old ones where x is NaN.
 template <bool largest, class V>
 ENR_INLINE V better_of(V x, V best) {
+  if constexpr (sizeof(x[0]) < 4) return largest ? larger(x, best) : smaller(x, best);
   return largest ? max_keep_nan(best, x) : min_keep_nan(best, x);
 }
 
@@ -105,15 +106,38 @@ ENR_INLINE size_t find(const T* p, size_t count, T value) {
   }
 }
 
+template <class T>
+ENR_INLINE size_t find_narrow(const T* p, size_t count, T value) {
+  constexpr size_t lanes = kLanes<T>;
+  size_t i = 0;
+  if (count >= lanes) {
+    const Vec<T> wanted = splat<T>(value);
+    for (;; i = i + 2 * lanes <= count ? i + lanes : count - lanes) {  // the last vector overlaps what has been seen
+      const auto mask = load(p + i) == wanted;
+      if (any(mask)) return i + first_true_byte(mask) / sizeof(T);
+    }
+  }
+  while (p[i] != value) ++i;
+  return i;
+}
+
 template <class T, bool largest>
 Best<T> arg_row(const T* x, size_t n, const Best<T>*, Best<T> acc) noexcept {
-  constexpr size_t block = 64 * kLanes<T>;
+  constexpr bool is_narrow = sizeof(T) < 4;
+  // Large enough to fold the lanes seldom, small enough to be in cache still when the place is looked for.
+  constexpr size_t block = (is_narrow ? 256 : 64) * kLanes<T>;
   for (size_t begin = 0; begin < n; begin += block) {
     const size_t count = n - begin < block ? n - begin : block;
     const T top = extreme_of<largest>(x + begin, count);
     if (acc.index < 0 || beats<largest, T>(top, acc.value)) {
       acc.value = top;
-      acc.index = acc.seen + static_cast<int64_t>(begin + find(x + begin, count, top));
+      size_t place;
+      if constexpr (is_narrow) {
+        place = find_narrow(x + begin, count, top);
+      } else {
+        place = find(x + begin, count, top);
+      }
+      acc.index = acc.seen + static_cast<int64_t>(begin + place);
     }
   }
   acc.seen += static_cast<int64_t>(n);
@@ -195,6 +219,12 @@ void fill(ReduceKernel<T, Best<T>>* kernels) {
   kernels[kSmallest] = {{0, -1, 0}, &arg_row<T, false>, &arg_columns<T, false>, &arg_combine<T, false>, true};
 }
 
+template <class T>
+void fill_long_rows(ReduceKernel<T, Best<T>>* kernels) {
+  kernels[kLargest] = {{0, -1, 0}, &arg_row<T, true>, nullptr, &arg_combine<T, true>, true};
+  kernels[kSmallest] = {{0, -1, 0}, &arg_row<T, false>, nullptr, &arg_combine<T, false>, true};
+}
+
 }  // namespace
 
 void fill_args(ReduceTable& table) {
@@ -202,6 +232,9 @@ void fill_args(ReduceTable& table) {
   fill<double>(table.arg_f64);
   fill<int64_t>(table.arg_i64);
   fill<int32_t>(table.arg_i32);
+  fill_long_rows<int16_t>(table.arg_i16);
+  fill_long_rows<int8_t>(table.arg_i8);
+  fill_long_rows<uint8_t>(table.arg_u8);
 }
 
 }  // namespace enr::kernels::ENR_ISA

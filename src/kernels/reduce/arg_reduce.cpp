@@ -34,6 +34,13 @@ void arg_reduce(ArgReduce op, std::span<const int64_t> sizes, const ConstStrided
   const ReduceTable& table = reduce_table();
   if (in.dtype == DType::kFloat64) return run<double>(table.arg_f64, op, sizes, in, dim, values, indices);
   if (is_floating(in.dtype)) return run<float>(table.arg_f32, op, sizes, in, dim, values, indices);
+  // Long rows are read as they are; of short ones several at a time are converted.
+  constexpr int64_t long_row = 256;
+  if (!sizes.empty() && in.strides[dim] == 1 && sizes[dim] >= long_row) {
+    if (in.dtype == DType::kInt16) return run<int16_t>(table.arg_i16, op, sizes, in, dim, values, indices);
+    if (in.dtype == DType::kInt8) return run<int8_t>(table.arg_i8, op, sizes, in, dim, values, indices);
+    if (in.dtype == DType::kUInt8) return run<uint8_t>(table.arg_u8, op, sizes, in, dim, values, indices);
+  }
   if (in.dtype != DType::kUInt32 && dtype_size(in.dtype) <= 4) {
     return run<int32_t>(table.arg_i32, op, sizes, in, dim, values, indices);
   }

@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduce_table.h"
 
+#include "kernels/simd/extremes.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/math.h"
 #include "kernels/simd/sums.h"
@@ -182,34 +183,6 @@ void prod_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, c
     const T* row = x + static_cast<ptrdiff_t>(r) * row_stride;
     for (size_t w = 0; w < width; ++w) acc[w] = multiply(acc[w], static_cast<A>(row[w]));
   }
-}
-
-// Of narrow integers in fewer instructions than the compiler finds.
-#if defined(__AVX2__)
-#if defined(__AVX512F__)
-#define ENR_EXTREME(name, op, T, suffix) \
-  ENR_INLINE Vec<T> name(Vec<T> x, Vec<T> y) { return (Vec<T>)_mm512_##op##_##suffix((__m512i)x, (__m512i)y); }
-#else
-#define ENR_EXTREME(name, op, T, suffix) \
-  ENR_INLINE Vec<T> name(Vec<T> x, Vec<T> y) { return (Vec<T>)_mm256_##op##_##suffix((__m256i)x, (__m256i)y); }
-#endif
-ENR_EXTREME(larger, max, uint8_t, epu8)
-ENR_EXTREME(smaller, min, uint8_t, epu8)
-ENR_EXTREME(larger, max, int8_t, epi8)
-ENR_EXTREME(smaller, min, int8_t, epi8)
-ENR_EXTREME(larger, max, int16_t, epi16)
-ENR_EXTREME(smaller, min, int16_t, epi16)
-ENR_EXTREME(larger, max, int32_t, epi32)
-ENR_EXTREME(smaller, min, int32_t, epi32)
-#undef ENR_EXTREME
-#endif
-template <class V>
-ENR_INLINE V larger(V x, V y) {
-  return max_nan(x, y);
-}
-template <class V>
-ENR_INLINE V smaller(V x, V y) {
-  return min_nan(x, y);
 }
 
 // Extremes. `wins(x, y)` is the vector that holds the winner of each lane.

@@ -67,6 +67,10 @@ struct ReduceTable {
   ReduceKernel<double, Best<double>> arg_f64[2];
   ReduceKernel<int64_t, Best<int64_t>> arg_i64[2];
   ReduceKernel<int32_t, Best<int32_t>> arg_i32[2];
+  // Rows only: no columns.
+  ReduceKernel<int16_t, Best<int16_t>> arg_i16[2];
+  ReduceKernel<int8_t, Best<int8_t>> arg_i8[2];
+  ReduceKernel<uint8_t, Best<uint8_t>> arg_u8[2];
 };
 const ReduceTable& reduce_table();
 

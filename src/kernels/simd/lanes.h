@@ -96,4 +96,20 @@ ENR_INLINE uint32_t true_bits(M mask) {
   return bits;
 }
 
+// The first byte at which a comparison's result is true; it is somewhere.
+template <class M>
+ENR_INLINE size_t first_true_byte(M mask) {
+#if defined(__AVX512BW__)
+  return (size_t)__builtin_ctzll(_mm512_movepi8_mask((__m512i)mask));
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+  return (size_t)__builtin_ctz((uint32_t)_mm256_movemask_epi8((__m256i)mask));
+#elif defined(__SSE2__) && !defined(__AVX512F__)
+  return (size_t)__builtin_ctz((uint32_t)_mm_movemask_epi8((__m128i)mask));
+#else
+  size_t i = 0;
+  while (((Vec<uint8_t>)mask)[i] == 0) ++i;
+  return i;
+#endif
+}
+
 }  // namespace enr::kernels::ENR_ISA
