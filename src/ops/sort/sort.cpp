@@ -10,6 +10,7 @@
 #include "kernels/convert/convert.h"
 #include "ops/element.h"
 #include "ops/families.h"
+#include "ops/sort/first_entries.h"
 #include "ops/sort/order.h"
 #include "ops/strided_view.h"
 
@@ -45,26 +46,31 @@ void load_entries(const T* line, int64_t stride, int64_t length, bool descending
   for (int64_t i = 0; i < length; ++i) entries[i] = Entry(order_key(line[i * stride]) ^ flip, i);
 }
 
+// Loads the entries of a line in order of position or, where `first` is not 0, the first so many in order of keys.
 template <class Entry>
-using Load = void (*)(const std::byte* line, int64_t stride, int64_t length, bool descending, Entry* entries);
+using Load = void (*)(const std::byte* line, int64_t stride, int64_t length, bool descending, int64_t first,
+                      Entry* entries);
 
 template <class Entry>
 Load<Entry> load_function(DType dtype) {
   Load<Entry> load = nullptr;
   with_real_type(dtype, "self", [&]<class T>() {
     if constexpr (Entry::kKeyBytes == 8 || sizeof(T) <= 4) {
-      load = [](const std::byte* line, int64_t stride, int64_t length, bool descending, Entry* entries) {
-        load_entries(reinterpret_cast<const T*>(line), stride, length, descending, entries);
+      load = [](const std::byte* line, int64_t stride, int64_t length, bool descending, int64_t first, Entry* entries) {
+        const auto* values = reinterpret_cast<const T*>(line);
+        if (first != 0) return load_first(values, stride, length, descending, first, entries);
+        load_entries(values, stride, length, descending, entries);
       };
     }
   });
   return load;
 }
 
-// For each line of self: pick(line, entries, spare) with its entries loaded in order of position; on all threads.
+// For each line of self: pick(line, entries, spare) with its entries loaded in order of position, or only the `first`
+// in order of keys; on all threads.
 template <class Entry, class Pick>
 void pick_lines(OpContext& context, const std::byte* data, DType dtype, const LineSet& lines, bool descending,
-                const Pick& pick) {
+                int64_t first, const Pick& pick) {
   const Load<Entry> load = load_function<Entry>(dtype);
   constexpr int64_t kElementsWorthAThread = 4096;
   const int64_t workers = std::clamp<int64_t>(lines.count() * lines.length / kElementsWorthAThread, 1,
@@ -77,7 +83,8 @@ void pick_lines(OpContext& context, const std::byte* data, DType dtype, const Li
     const int64_t begin = lines.count() * static_cast<int64_t>(worker) / workers;
     const int64_t end = lines.count() * static_cast<int64_t>(worker + 1) / workers;
     for (int64_t line = begin; line < end; ++line) {
-      load(data + lines.start(line, lines.length) * element, lines.inner, lines.length, descending, entries);
+      const std::byte* from = data + lines.start(line, lines.length) * element;
+      load(from, lines.inner, lines.length, descending, first, entries);
       pick(line, entries, entries + room);
     }
   });
@@ -86,12 +93,12 @@ void pick_lines(OpContext& context, const std::byte* data, DType dtype, const Li
 // The same with the smallest entries that do: pick is a generic callable.
 template <class Pick>
 void pick_lines(OpContext& context, const std::byte* data, DType dtype, const LineSet& lines, bool descending,
-                const Pick& pick) {
+                int64_t first, const Pick& pick) {
   if (lines.count() == 0) return;
   if (fits_narrow(dtype, lines.length)) {
-    pick_lines<NarrowEntry>(context, data, dtype, lines, descending, pick);
+    pick_lines<NarrowEntry>(context, data, dtype, lines, descending, first, pick);
   } else {
-    pick_lines<WideEntry>(context, data, dtype, lines, descending, pick);
+    pick_lines<WideEntry>(context, data, dtype, lines, descending, first, pick);
   }
 }
 
@@ -127,6 +134,7 @@ void take_values(const std::byte* self, DType dtype, const LineSet& lines, const
 struct Picked {
   Tensor* values;  // null where only positions are asked for
   Tensor& indices;
+  int64_t first = 0;  // where not 0, of each line only so many entries are loaded, in order
 };
 
 // Resizes the outputs, lets pick(entries, spare, length) return where `picked` entries stand for each line, and writes
@@ -144,7 +152,7 @@ void write_picked(OpContext& context, const Tensor& self, const LineSet& lines, 
   const std::byte* data = row_major(context, self);
   RowMajorOut indices(context, out.indices);
   auto* positions = indices.as<int64_t>();
-  pick_lines(context, data, self.dtype, lines, descending, [&](int64_t line, auto* entries, auto* spare) {
+  pick_lines(context, data, self.dtype, lines, descending, out.first, [&](int64_t line, auto* entries, auto* spare) {
     const auto* chosen = pick(entries, spare, lines.length);
     int64_t* to = positions + lines.start(line, picked);
     for (int64_t i = 0; i < picked; ++i) to[i * lines.inner] = chosen[i].position();
@@ -186,13 +194,8 @@ void argsort_stable_out(OpContext& context, const Tensor& self, bool, int64_t di
 // Chooses among equal values as eager does, which takes these steps of the standard library.
 template <class Entry>
 Entry* pick_top(Entry* entries, int64_t length, int64_t k, bool is_sorted) noexcept {
-  if (k == 0) return entries;
-  if (k * 64 <= length) {
-    std::partial_sort(entries, entries + k, entries + length, key_less<Entry>);
-  } else {
-    std::nth_element(entries, entries + k - 1, entries + length, key_less<Entry>);
-    if (is_sorted) std::sort(entries, entries + k - 1, key_less<Entry>);
-  }
+  std::nth_element(entries, entries + k - 1, entries + length, key_less<Entry>);
+  if (is_sorted) std::sort(entries, entries + k - 1, key_less<Entry>);
   return entries;
 }
 
@@ -202,7 +205,7 @@ Entry* pick_top(Entry* entries, int64_t length, int64_t k, bool is_sorted) noexc
 template <class Entry>
 Entry* pick_distinct_top(const Entry* entries, Entry* spare, int64_t length, int64_t k) noexcept {
   constexpr int64_t kSample = 128;
-  if (length < 8 * kSample || k * 64 <= length || k * 4 > length) return nullptr;
+  if (length < 8 * kSample || k * 4 > length) return nullptr;
   std::array<uint64_t, kSample> sample;
   for (int64_t i = 0; i < kSample; ++i) sample[static_cast<size_t>(i)] = entries[i * length / kSample].key();
   // As many as wanted, and three standard deviations more.
@@ -231,6 +234,10 @@ void topk_values(OpContext& context, const Tensor& self, int64_t k, int64_t dim,
   Shape shape(self.sizes());
   if (shape.rank != 0) shape[lines.dim] = k;
   if (self.rank == 0) k = 1;
+  if (k != 0 && k * 64 <= lines.length) {
+    return write_picked(context, self, lines, shape, k, largest, {&values, indices, k},
+                        [](auto* entries, auto*, int64_t) { return entries; });
+  }
   write_picked(context, self, lines, shape, k, largest, {&values, indices},
                [=](auto* entries, auto* spare, int64_t length) {
                  auto* distinct = pick_distinct_top(entries, spare, length, k);
@@ -317,7 +324,7 @@ void median_out(OpContext& context, const Tensor& self, Tensor& out) {
   const std::byte* data = row_major(context, self);
   const auto element = dtype_size(self.dtype);
   const uint64_t nan_key = nan_key_of(self.dtype);
-  pick_lines(context, data, self.dtype, lines, false, [&](int64_t, auto* entries, auto*) {
+  pick_lines(context, data, self.dtype, lines, false, 0, [&](int64_t, auto* entries, auto*) {
     const auto* middle = pick_median(entries, count, kIgnoresNan, nan_key);
     std::memcpy(out.data, data + middle->position() * static_cast<int64_t>(element), element);
   });

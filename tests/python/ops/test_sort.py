@@ -67,6 +67,44 @@ def test_topk_of_long_lines(dtype, k):
         assert all(len(set(row)) == k for row in indices.tolist())
 
 
+# As torch.topk answers.
+FEW_OF_EQUALS = {
+    (1, True): [38], (1, False): [51], (4, True): [218, 38, 308, 128], (4, False): [141, 51, 321, 231],
+    (10, True): [128, 218, 578, 308, 38, 668, 488, 398, 295, 385],
+    (10, False): [141, 231, 411, 591, 321, 681, 501, 51, 244, 154],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [t for t in REALS if t != np.bool_])
+@pytest.mark.parametrize("inner", [1, 3])
+def test_few_of_equal_values_are_those_that_eager_takes(dtype, inner):
+    line = ((np.arange(700) * 7 + 3) % 90).astype(dtype)
+    x = np.stack([line] * inner, 1)
+    for (k, largest), expected in FEW_OF_EQUALS.items():
+        order = np.stack([expected] * inner, 1)
+        values, indices = call("aten::topk.values", x, k, 0, largest, True, outs=[x[:k], order])
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_array_equal(values, line[order])
+
+
+@pytest.mark.parametrize("dtype", REALS)
+@pytest.mark.parametrize("kind", ["any", "rising", "falling", "NaN first"])
+def test_few_of_many(dtype, kind):
+    x = array(dtype, (3, 2000)) if dtype not in FLOATS else np.random.default_rng(0).normal(0, 50, (3, 2000))
+    x = np.sort(x) if kind == "rising" else np.flip(np.sort(x), 1) if kind == "falling" else x
+    x = with_specials(x.astype(dtype))
+    if kind == "NaN first" and dtype in FLOATS:
+        x[:, :1900] = np.nan
+    for largest in (False, True):
+        for k in (1, 2, 31):
+            top = np.take_along_axis(x, stable_order(x, 1, largest)[:, :k], 1)
+            order = np.empty(top.shape, np.int64)
+            values, indices = call("aten::topk.values", x, k, 1, largest, True, outs=[top, order])
+            np.testing.assert_array_equal(values, top)
+            np.testing.assert_array_equal(np.take_along_axis(x, indices, 1), top)
+            assert all(len(set(row)) == k for row in indices.tolist())
+
+
 @examples
 @given(st.data(), arrays(REALS, min_dims=1, max_dims=3, max_side=9), st.booleans(), st.booleans())
 def test_topk(data, x, largest, special):
