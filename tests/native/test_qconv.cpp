@@ -273,13 +273,44 @@ TEST_CASE("Winograd's int8 convolutions are exact") {
   base.batch = 0;
   shapes.push_back(base);
   for (const ConvShape& s : shapes) {
-    check_static<QConvPlan>(s, QWeightType::kInt8, false, 1, QConvFormat::kWinograd);
-    check_static<QConvPlan>(s, QWeightType::kInt8, true, 4, QConvFormat::kWinograd);
-    check_static<QConvPlan>(s, QWeightType::kUInt8, true, 2, QConvFormat::kWinograd);
+    for (const QConvFormat format : {QConvFormat::kWinograd2, QConvFormat::kWinograd4}) {
+      check_static<QConvPlan>(s, QWeightType::kInt8, false, 1, format);
+      check_static<QConvPlan>(s, QWeightType::kInt8, true, 4, format);
+    }
+    check_static<QConvPlan>(s, QWeightType::kUInt8, true, 2, QConvFormat::kWinograd2);
   }
   set_num_threads(0);
   base.stride_width = 2;
-  CHECK_THROWS_AS((QConvPlan{base, QConvFormat::kWinograd}), Error);
+  CHECK_THROWS_AS((QConvPlan{base, QConvFormat::kWinograd2}), Error);
+}
+
+TEST_CASE("Winograd's sums wrap around and come out right at the limit of channels") {
+  ConvShape s;
+  s.input_height = s.input_width = 6;
+  s.input_channels = 227;
+  s.output_channels = 34;
+  s.kernel_height = s.kernel_width = 3;
+  const QConvPlan plan(s, QConvFormat::kWinograd4);
+  for (const int8_t number : {-128, 127}) {
+    const std::vector<int8_t> input(36 * s.input_channels, number);
+    std::vector<int8_t> weights(s.output_channels * 9 * s.input_channels, 127);
+    std::fill_n(weights.begin(), weights.size() / 2, int8_t{-128});
+    const std::vector<float> scales(s.output_channels, 3e-6f);
+    const QStatic q{.scales = scales.data(), .scale_count = scales.size()};
+    const QOutput range{};
+    AlignedBuffer packed(plan.packed_bytes()), workspace(plan.workspace_bytes());
+    plan.pack_static({.data = weights.data()}, nullptr, q, packed.data());
+    std::vector<uint8_t> output(16 * s.output_channels);
+    plan.run({.input = input.data(), .packed = packed.data(), .output = output.data(), .output_range = range},
+             workspace.data());
+    for (size_t i = 0; i < output.size(); ++i) {
+      const size_t o = i % s.output_channels;
+      const int64_t sum = int64_t{9} * 227 * number * weights[o * 9 * s.input_channels];
+      CHECK(output[i] == requantize(sum, scales[o], 0.0f, range));
+    }
+  }
+  s.input_channels = 228;
+  CHECK_THROWS_AS((QConvPlan{s, QConvFormat::kWinograd4}), Error);
 }
 
 TEST_CASE("dynamically quantised convolutions") {

@@ -99,8 +99,9 @@ struct DepthwiseStep : Step {
 void lower_quantized_conv(Lowering& lowering, const Node& node) {
   if (node.op == Op::kConv) {
     const kernels::ConvShape s = conv_shape(lowering, node);
-    const kernels::QConvFormat format =
-        is_per_tensor(lowering.value(node.inputs[0])) ? kernels::choose_static_format(s) : kernels::QConvFormat::kGemm;
+    const kernels::QConvFormat format = is_per_tensor(lowering.value(node.inputs[0]))
+                                            ? kernels::choose_static_format(s, filter_weights(lowering, node).type)
+                                            : kernels::QConvFormat::kGemm;
     return add_conv(lowering, node, kernels::QConvPlan(s, format), conv_packing(s, format));
   }
   const kernels::ConvTransposeShape s = conv_transpose_shape(lowering, node);

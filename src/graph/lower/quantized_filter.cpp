@@ -13,8 +13,9 @@ kernels::QConvWeights filter_weights(const Lowering& lowering, const Node& node)
 }
 
 std::string conv_packing(const kernels::ConvShape& s, kernels::QConvFormat format) {
-  return concat(format == kernels::QConvFormat::kWinograd ? "conv winograd " : "conv ", s.output_channels, 'x',
-                s.kernel_height, 'x', s.kernel_width, 'x', s.input_channels, '/', s.groups);
+  static constexpr const char* kNames[] = {"conv ", "conv winograd 2 ", "conv winograd 4 "};
+  return concat(kNames[static_cast<size_t>(format)], s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
+                s.input_channels, '/', s.groups);
 }
 
 StaticFilter pack_static(

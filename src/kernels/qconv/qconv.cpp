@@ -17,19 +17,29 @@ QWeights group_weights(const ConvShape& s, const QConvWeights& w, size_t group) 
           .zero_point = w.zero_point};
 }
 
+size_t winograd_tile(QConvFormat format) noexcept { return format == QConvFormat::kWinograd4 ? 4 : 2; }
+
 size_t group_bytes(const ConvShape& s) noexcept { return round_up_64(qgemm_packed_bytes(group_weights(s, {}, 0))); }
 
 }  // namespace
 
-QConvFormat choose_static_format(const ConvShape& shape) noexcept {
-  return prefers_qwinograd(shape) ? QConvFormat::kWinograd : QConvFormat::kGemm;
+QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexcept {
+  switch (preferred_qwinograd_tile(shape, type)) {
+    case 2:
+      return QConvFormat::kWinograd2;
+    case 4:
+      return QConvFormat::kWinograd4;
+    default:
+      return QConvFormat::kGemm;
+  }
 }
 
 QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape), format_(format) {
   check_conv_shape(shape_, "convolution");
-  if (format_ == QConvFormat::kWinograd) {
-    if (!fits_qwinograd(shape_)) fail_execution("convolution: Winograd's format does not serve this filter");
-    winograd_ = plan_qwinograd(shape_);
+  if (format_ != QConvFormat::kGemm) {
+    const size_t tile = winograd_tile(format_);
+    if (!fits_qwinograd(shape_, tile)) fail_execution("convolution: Winograd's format does not serve this filter");
+    winograd_ = plan_qwinograd(shape_, tile);
     workspace_bytes_ = qwinograd_workspace_bytes(shape_, winograd_);
     return;
   }
@@ -39,12 +49,15 @@ QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape)
 }
 
 size_t QConvPlan::packed_bytes() const noexcept {
-  return format_ == QConvFormat::kWinograd ? qwinograd_packed_bytes(shape_) : shape_.groups * group_bytes(shape_);
+  return format_ == QConvFormat::kGemm ? shape_.groups * group_bytes(shape_)
+                                       : qwinograd_packed_bytes(shape_, winograd_.tile);
 }
 
 void QConvPlan::pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization,
                             void* packed) const noexcept {
-  if (format_ == QConvFormat::kWinograd) return pack_qwinograd(shape_, weights, bias, quantization, packed);
+  if (format_ != QConvFormat::kGemm) {
+    return pack_qwinograd(shape_, winograd_.tile, weights, bias, quantization, packed);
+  }
   for (size_t group = 0; group < shape_.groups; ++group) {
     const size_t first = group * (shape_.output_channels / shape_.groups);
     qgemm_pack_static(group_weights(shape_, weights, group), bias != nullptr ? bias + first : nullptr,
@@ -61,7 +74,7 @@ void QConvPlan::pack_dynamic(const QConvWeights& weights, const QDynamic& quanti
 }
 
 void QConvPlan::run(const QConvCall& call, void* workspace) const noexcept {
-  if (format_ == QConvFormat::kWinograd) {
+  if (format_ != QConvFormat::kGemm) {
     run_qwinograd(shape_, winograd_, call, workspace);
   } else {
     run_gemm(call, workspace);

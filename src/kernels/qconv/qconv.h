@@ -29,14 +29,16 @@ struct QConvCall {
   QClamp clamp{};
 };
 
-// The format of the packed weights. kGemm serves everything, kWinograd static images and kernels of 3x3.
-enum class QConvFormat : uint8_t { kGemm, kWinograd };
+// The format of the packed weights. kGemm serves everything, Winograd's of 2x2 and 4x4 outputs static images and
+// kernels of 3x3, the last one with weights of int8.
+enum class QConvFormat : uint8_t { kGemm, kWinograd2, kWinograd4 };
 
 // The one that is fastest for static images.
-QConvFormat choose_static_format(const ConvShape& shape) noexcept;
+QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexcept;
 
 struct QWinogradPlan {
-  size_t tiles_high = 0, tiles_wide = 0;  // windows of 2x2 outputs along the sides of an image
+  size_t tile = 2;                        // outputs along the sides of a window
+  size_t tiles_high = 0, tiles_wide = 0;  // windows along the sides of an image
   size_t blocks = 1;                      // of windows
   size_t panel_pieces = 1;                // of a block
   size_t lanes = 1;                       // that work at the same time, with scratch of their own

@@ -47,20 +47,27 @@ ENR_INLINE V in_order(V sum) {
   return sum;
 }
 
-// sum += a0 w0 + a1 w1 in 16-bit numbers whose products cannot overflow int32 together.
+ENR_INLINE I32 wrapping_sum(I32 a, I32 b) { return (I32)((U32)a + (U32)b); }
+
+// sum += a0 w0 + a1 w1 in 16-bit numbers whose products cannot overflow int32 together; the sum may wrap around.
 ENR_INLINE I32 dot_pairs(I32 sum, I32 a, I32 w) {
-#if defined(__AVX512BW__)
-  return in_order(sum + (I32)_mm512_madd_epi16((__m512i)a, (__m512i)w));
+#if defined(__AVX512VNNI__)
+  return (I32)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)w);
+#elif defined(__AVXVNNI__)
+  return (I32)_mm256_dpwssd_avx_epi32((__m256i)sum, (__m256i)a, (__m256i)w);
+#elif defined(__AVX512BW__)
+  return in_order(wrapping_sum(sum, (I32)_mm512_madd_epi16((__m512i)a, (__m512i)w)));
 #elif defined(__AVX2__)
-  return in_order(sum + (I32)_mm256_madd_epi16((__m256i)a, (__m256i)w));
+  return in_order(wrapping_sum(sum, (I32)_mm256_madd_epi16((__m256i)a, (__m256i)w)));
 #elif defined(__SSE2__)
-  return in_order(sum + (I32)_mm_madd_epi16((__m128i)a, (__m128i)w));
+  return in_order(wrapping_sum(sum, (I32)_mm_madd_epi16((__m128i)a, (__m128i)w)));
 #elif defined(__aarch64__)
   const int16x8_t x = (int16x8_t)a, y = (int16x8_t)w;
-  return in_order(sum + (I32)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
+  const int32x4_t products = vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+  return in_order(wrapping_sum(sum, (I32)products));
 #else
   const I32 low = (a << 16 >> 16) * (w << 16 >> 16);
-  return in_order(sum + low + (a >> 16) * (w >> 16));
+  return in_order(wrapping_sum(sum, low + (a >> 16) * (w >> 16)));
 #endif
 }
 

@@ -1,0 +1,2 @@
+#include "kernels/isa.h"
+#include "kernels/qconv/qwinograd_kernels.h"
