@@ -56,14 +56,22 @@ bool concerns(const Missing& missing, const std::string& method) {
   return false;
 }
 
+// A message names so many operators, and methods of one, and counts the rest.
+constexpr size_t kMaxNamed = 20;
+
 std::string list(const Missing& missing, const char* unit) {
   std::string text;
+  size_t named = 0;
   for (const auto& [name, uses] : missing) {
+    if (named++ == kMaxNamed) return concat(text, "; and ", missing.size() - kMaxNamed, " more");
     text += concat(text.empty() ? "" : "; ", name, " (", uses.calls, " ", unit, uses.calls == 1 ? "" : "s", " in ");
-    const char* separator = "";
+    size_t methods = 0;
     for (const std::string& method : uses.methods) {
-      text += separator + method;
-      separator = ", ";
+      if (methods == kMaxNamed) {
+        text += concat(", and ", uses.methods.size() - kMaxNamed, " more");
+        break;
+      }
+      text += (methods++ == 0 ? "" : ", ") + method;
     }
     text += ")";
   }

@@ -149,6 +149,17 @@ def test_missing_operators_are_listed_at_load():
     assert "my::op.out (3 calls in forward, other)" in text and "your::op (1 call in forward)" in text
 
 
+def test_many_missing_operators_are_counted():
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    for i in range(5000):
+        p.call(f"my::op{i:04}", x, out=p.tensor(np.float32, (2,)))
+    with pytest.raises(en.OperatorNotFound) as caught:
+        en.Runtime.get().load_program(p.build()).load_method("forward")
+    text = str(caught.value)
+    assert "my::op0019 (1 call in forward); and 4980 more." in text and "my::op0020" not in text
+
+
 def test_missing_backends_are_named():
     p = ProgramBuilder()
     x = p.input(np.float32, (2,))
