@@ -56,8 +56,8 @@ std::shared_ptr<Method> Program::load_method(std::string_view name, bool shares)
   if (!missing.empty()) {
     std::string list;
     for (const std::string& key : missing) list += (list.empty() ? "" : ", ") + quoted(key);
-    fail_load(method.name, ": ", missing.size(),
-              " tensors are kept outside of the program; pass the .ptd with data=. Missing: ", list);
+    fail_load(method.name, ": ", missing.size(), missing.size() == 1 ? " tensor is" : " tensors are",
+              " kept outside of the program; pass the .ptd with data=. Missing: ", list);
   }
   return std::make_shared<Method>(shared_from_this(), plan_of(method), shares);
 }

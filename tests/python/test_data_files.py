@@ -37,6 +37,7 @@ def test_missing_names_are_listed() -> None:
         with pytest.raises(en.ProgramLoadError) as error:
             run(data)
         assert all(f"'{name}'" in str(error.value) for name in names)
+        assert f"{len(names)} tensor{' is' if len(names) == 1 else 's are'} kept outside" in str(error.value)
 
 
 def test_another_dtype_than_the_programs_is_refused() -> None:
