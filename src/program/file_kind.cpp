@@ -43,6 +43,8 @@ constexpr Mark kMarks[] = {
      "an ELF binary"},
     {0, "\x89HDF", "an HDF5 file"},
     {0, "<?xml", "an XML document"},
+    {0, "\xff\xfe", "UTF-16 text, perhaps bytes that a shell redirected as text"},
+    {0, "\xfe\xff", "UTF-16 text, perhaps bytes that a shell redirected as text"},
 };
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -53,6 +55,25 @@ bool is_html(std::string_view text) {
   std::string head(text.substr(start, 14));
   std::transform(head.begin(), head.end(), head.begin(), lower);
   return head.starts_with("<!doctype html") || head.starts_with("<html") || head.starts_with("<head");
+}
+
+// UTF-8 without control characters but those of layout. The last character may be cut where the text is the start of a
+// longer one.
+bool is_plain_text(std::string_view text) {
+  for (const char c : text) {
+    if ((c >= 0 && c < ' ' && c != '\n' && c != '\r' && c != '\t') || c == '\x7f') return false;
+  }
+  for (size_t cut = 0; cut < 4 && cut < text.size(); ++cut) {
+    if (is_valid_utf8(text.substr(0, text.size() - cut))) return true;
+  }
+  return false;
+}
+
+// The first line, for the message: error pages say there what went wrong.
+std::string_view first_line(std::string_view text) {
+  const size_t start = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (start == std::string_view::npos) return "";
+  return text.substr(start, text.find_first_of("\r\n", start) - start);
 }
 
 }  // namespace
@@ -68,6 +89,9 @@ std::string describe_file(Bytes bytes) {
   if (text.size() >= 8 && text.substr(4, 2) == "ET" && text[6] >= '0' && text[6] <= '9' && text[7] >= '0' &&
       text[7] <= '9') {
     return concat("an ExecuTorch program of another format, ", quoted(text.substr(4, 4)));
+  }
+  if (text.size() >= 8 && is_plain_text(text)) {
+    return concat("text, perhaps the answer of a download that failed; it begins with ", quoted(first_line(text)));
   }
   return "";
 }

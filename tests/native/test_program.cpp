@@ -187,7 +187,21 @@ TEST_CASE("program refused: files of other kinds, by name") {
   CHECK(contains(message("\n <!DOCTYPE html>"), "an HTML page"));
   CHECK(contains(message("\1\2\3\4ET13"), "an ExecuTorch program of another format, 'ET13'"));
   CHECK(contains(message("\x80\x02}q"), "a Python pickle"));
-  CHECK(contains(message("abcd"), "bytes 4 to 7 are 'xxxx', expected 'ET12'"));
+  CHECK(contains(message("\xff\xfeP\0K\0"), "UTF-16 text"));
+  CHECK(contains(message("\n404: Not Found\nx"),
+                 "text, perhaps the answer of a download that failed; it begins with '404: Not Found'"));
+  CHECK(contains(message("{\"error\": \"\xc3\xa4\"}\n"), "this looks like text"));
+  CHECK(contains(message("ab\1d"), "bytes 4 to 7 are 'xxxx', expected 'ET12'"));
+  // the start that is looked at ends within a character
+  ByteVector cut(5000, std::byte{'x'});
+  for (const size_t offset : {4094, 4095}) {
+    cut[offset] = std::byte{0xc3};
+    cut[offset + 1] = std::byte{0xa4};
+    CHECK(contains(load_message(cut), "this looks like text"));
+    cut[offset] = cut[offset + 1] = std::byte{'x'};
+  }
+  cut[9] = std::byte{0xff};
+  CHECK(contains(load_message(cut), "bytes 4 to 7 are 'xxxx'"));
   CHECK(contains(load_message(ByteVector()), "the file is empty"));
   CHECK(contains(load_message(ByteVector(100)), "all zeros"));
   CHECK(contains(load_message(ByteVector(5, std::byte{'x'})), "file truncated: needs 8 bytes at least, has 5"));
