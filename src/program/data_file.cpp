@@ -1,5 +1,6 @@
 #include "program/data_file.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -84,6 +85,10 @@ DataEntry read_entry(const Table& table, const std::vector<Bytes>& segments) {
   return entry;
 }
 
+bool same_data(const DataEntry& a, const DataEntry& b) {
+  return a.layout == b.layout && std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end());
+}
+
 }  // namespace
 
 void DataMap::add(std::shared_ptr<const FileData> file) {
@@ -102,7 +107,9 @@ void DataMap::add(std::shared_ptr<const FileData> file) {
   for_each_table(root, {2, "named_data"}, [&](const Table& table, size_t) {
     const std::string_view key = table.string({0, "key"});
     DataEntry entry = read_entry(table, segments);
-    if (entries.contains(key)) fail_load("key: ", quoted(key), " is in another data file as well");
+    if (const auto known = entries.find(key); known != entries.end() && !same_data(known->second, entry)) {
+      fail_load("key: ", quoted(key), " is in another data file as well, with other data");
+    }
     if (!added.emplace(key, std::move(entry)).second) fail_load("key: ", quoted(key), " is there twice");
   });
   entries.merge(added);

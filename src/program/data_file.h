@@ -19,6 +19,8 @@ struct DataLayout {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> sizes;
   std::vector<uint8_t> dim_order;
+
+  bool operator==(const DataLayout&) const = default;
 };
 
 struct DataEntry {
@@ -31,8 +33,9 @@ struct DataMap {
   std::map<std::string, DataEntry, std::less<>> entries;
   std::vector<std::shared_ptr<const void>> keep_alive;
 
-  // Adds all entries of a .ptd. Throws kProgramLoad, leaving the map as it was, where the file is invalid, is of the
-  // older layout that ExecuTorch 0.6 wrote, or has a key that is already there.
+  // Adds all entries of a .ptd; an entry that is already there with the same data is kept. Throws kProgramLoad, leaving
+  // the map as it was, where the file is invalid, is of the older layout that ExecuTorch 0.6 wrote, or has other data
+  // for a key that is already there.
   void add(std::shared_ptr<const FileData> file);
 };
 
