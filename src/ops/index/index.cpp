@@ -58,7 +58,7 @@ void index_out(OpContext& context, const Tensor& self, OptionalTensors indices, 
 
 // Calls body(rest, position, first, last) for the elements [first, last) of every chunk, spread over threads. Equal
 // positions stay on one thread and in order, so that of equal indices the last one stays: threads share what is not
-// indexed, or the elements of long chunks, or else the target.
+// indexed, or the elements of a few long chunks, or else the target.
 template <class Body>
 void for_each_chunk(const IndexedTransfer& transfer, int64_t element, int64_t target_count, const Body& body) {
   const size_t rests = transfer.rest_in_region.size(), count = transfer.positions.size();
@@ -73,16 +73,16 @@ void for_each_chunk(const IndexedTransfer& transfer, int64_t element, int64_t ta
     return kernels::parallel_copy(rests, count * (chunk_bytes + 16),
                                   [&](size_t begin, size_t end) { run(begin, end, 0, chunk); });
   }
-  constexpr size_t kLongChunk = 512;
-  if (chunk_bytes >= kLongChunk) {
+  constexpr size_t kLongChunk = 512, kFewChunks = 256;
+  if (chunk_bytes >= kLongChunk && count < kFewChunks) {
     const auto lines = static_cast<size_t>(chunk * element) / 64;
     const int64_t line = 64 / element;
     return kernels::parallel_copy(lines, count * 64, [&](size_t begin, size_t end) {
       run(0, rests, static_cast<int64_t>(begin) * line, end == lines ? chunk : static_cast<int64_t>(end) * line);
     });
   }
-  constexpr size_t kManyPositions = 32768;
-  if (count < kManyPositions) return run(0, rests, 0, chunk);
+  constexpr size_t kPaysThreads = size_t{640} << 10;
+  if (count * (chunk_bytes + 16) < kPaysThreads) return run(0, rests, 0, chunk);
   const auto pieces = static_cast<int64_t>(num_threads());
   parallel_for(num_threads(), [&](size_t piece) {
     const int64_t low = static_cast<int64_t>(piece) * target_count / pieces;

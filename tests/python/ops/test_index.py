@@ -87,6 +87,20 @@ def test_values_broadcast(data, x):
     check(data, "aten::index_put.out", x, OptionalTensors([rows]), values, False, expected=expected)
 
 
+@pytest.mark.parametrize("count", [200, 3000])  # chunks are shared by their elements, or by where they go
+@pytest.mark.parametrize("width", [8, 300])
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_put_of_many_chunks_on_all_threads(count, width, accumulate):
+    rng = np.random.default_rng(0)
+    x, values = array(np.int64, (500, width)), array(np.int64, (count, width), 1)
+    rows = rng.integers(-500, 500, count)
+    expected = x.copy()
+    for row, value in zip(rows, values, strict=True):
+        expected[row] = expected[row] + value if accumulate else value
+    (got,) = call("aten::index_put.out", x, OptionalTensors([rows]), values, accumulate, outs=[x])
+    np.testing.assert_array_equal(got, expected)
+
+
 def test_the_last_of_repeated_indices_stays():
     x = np.zeros(3, np.float32)
     index, values = np.array([1, 1, -2]), np.array([5, 6, 7], np.float32)
