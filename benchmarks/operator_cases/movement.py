@@ -13,6 +13,7 @@ def movement():
     i, u8, h = RNG.integers(0, 99, (1024, 2048)), RNG.integers(0, 99, (1024, 2048)).astype(np.uint8), x.astype(F16)
     part, pieces = floats(1024, 512), [floats(64, 128) for _ in range(16)]
     rows_last = image.transpose(last).copy()
+    few = floats(8192, 8)
 
     def scattered(array, new):
         result = array.copy()
@@ -34,6 +35,7 @@ def movement():
         ("stack", "aten::stack.out", ([x, x], 0), lambda: np.stack([x, x])),
         ("stack last", "aten::stack.out", ([x, x], -1), lambda: np.stack([x, x], -1)),
         ("repeat", "aten::repeat.out", (x, [1, 3]), lambda: np.tile(x, (1, 3))),
+        ("repeat, short rows", "aten::repeat.out", (few, [1, 3]), lambda: np.tile(few, (1, 3))),
         ("roll", "aten::roll.out", (x, [5, 7], [0, 1]), lambda: np.roll(x, (5, 7), (0, 1))),
         ("flip columns", "aten::flip.out", (x, [1]), lambda: np.flip(x, 1).copy()),
         ("tril", "aten::tril.out", (x, 0), lambda: np.tril(x)),

@@ -168,6 +168,35 @@ TEST_CASE("strided_copy: broadcasts, reversed, gaps on both sides") {
   }
 }
 
+TEST_CASE("strided_copy: rows repeated a few times each") {
+  set_num_threads(3);
+  for (const size_t element : {1, 2, 3, 4, 8, 16}) {
+    for (const int64_t width : {1, 2, 3, 5, 8, 16, 17, 31, 64, 65, 130}) {
+      for (const int64_t repeats : {2, 3, 7, 70}) {
+        for (const int64_t rows : {1, 2, 5, 64, 3000}) {
+          if (rows == 3000 && static_cast<int64_t>(element) * width * repeats > 600) continue;
+          CAPTURE(element);
+          CAPTURE(width);
+          CAPTURE(repeats);
+          CAPTURE(rows);
+          const auto size = static_cast<int64_t>(element);
+          for (const int64_t gap : {0, 3}) {  // bytes between the rows of the input
+            const Shape sizes = {rows, repeats, width}, strides = {width * size + gap, 0, size};
+            const Shape out_strides = contiguous(sizes, element);
+            // Exactly what is read and written: the sanitizers see every byte more.
+            const Buffer in = random_bytes(static_cast<size_t>((rows - 1) * strides[0] + width * size), 9);
+            Buffer out(count_of(sizes) * element, 7), expected(out);
+            copy_reference(expected.data(), out_strides, in.data(), strides, sizes, element);
+            strided_copy(out.data(), out_strides, in.data(), strides, sizes, element);
+            REQUIRE(out == expected);
+          }
+        }
+      }
+    }
+  }
+  set_num_threads(0);
+}
+
 TEST_CASE("layout: NCHW and NHWC are each other's inverse") {
   for (const size_t element : kElementSizes) {
     for (const size_t channels : {1, 2, 3, 4, 5, 8, 16, 17, 40, 64}) {

@@ -38,10 +38,11 @@ struct Box {
 
 // The copy of one innermost part; the other dimensions are looped over.
 struct Inner {
-  enum Kind { kRun, kTranspose, kStrided } kind;
+  enum Kind { kRun, kTranspose, kStrided, kRepeat } kind;
   TransposeFunction transpose = nullptr;
   StridedCopyFunction copy_strided = nullptr;
-  Dim row{1, 0, 0}, column{1, 0, 0};  // row: contiguous in the output; column (kTranspose only): in the input
+  // row: contiguous in the output; column: in the input (kTranspose), or of the rows to repeat, `row` times (kRepeat)
+  Dim row{1, 0, 0}, column{1, 0, 0};
   size_t run_bytes = 0;
 };
 
@@ -74,6 +75,17 @@ void simplify(Box& box) noexcept {
 
 bool is_power_up_to_16(size_t size) noexcept { return size <= 16 && size != 0 && (size & (size - 1)) == 0; }
 
+// Whether the two innermost dimensions are rows that are repeated, each so shortly that the loop over them matters.
+bool repeats_short_rows(const Box& box) noexcept {
+  if (box.rank < 2) return false;
+  constexpr int64_t long_row = 1024, long_line = 256;
+  const auto element = static_cast<int64_t>(box.element_size);
+  const Dim &repeat = box.dims[box.rank - 1], &rows = box.dims[box.rank - 2];
+  return element < long_row && repeat.in_stride == 0 && repeat.out_stride == element && rows.in_stride >= element &&
+         rows.out_stride == element * repeat.size &&
+         (rows.out_stride < long_line || !is_power_up_to_16(box.element_size));
+}
+
 // Takes the inner part's dimensions out of the box.
 Inner take_inner(Box& box) noexcept {
   const auto element = static_cast<int64_t>(box.element_size);
@@ -84,6 +96,13 @@ Inner take_inner(Box& box) noexcept {
   }
   Inner inner{Inner::kRun};
   inner.run_bytes = box.element_size;
+  if (repeats_short_rows(box)) {
+    inner.kind = Inner::kRepeat;
+    inner.row = box.dims[box.rank - 1];
+    inner.column = box.dims[box.rank - 2];
+    box.rank -= 2;
+    return inner;
+  }
   if (box.rank == 0 || !is_power_up_to_16(box.element_size)) return inner;
   inner.kind = Inner::kStrided;
   inner.copy_strided = transpose_kernels().copy_strided[element_size_index(box.element_size)];
@@ -130,6 +149,10 @@ void copy_inner(const Inner& inner, char* out, const char* in) noexcept {
       break;
     case Inner::kStrided:
       inner.copy_strided(out, inner.row.out_stride, in, inner.row.in_stride, static_cast<size_t>(inner.row.size));
+      break;
+    case Inner::kRepeat:
+      transpose_kernels().repeat_rows(out, in, inner.column.in_stride, inner.run_bytes,
+                                      static_cast<size_t>(inner.row.size), static_cast<size_t>(inner.column.size));
       break;
   }
 }
@@ -178,7 +201,11 @@ Cut choose_cut(Box& box, Inner& inner, size_t threads) noexcept {
   };
   for (size_t d = 0; d < box.rank; ++d) offer(box.dims[d], 1);
   if (inner.kind == Inner::kTranspose) offer(inner.column, 64);
-  if (inner.kind != Inner::kRun) offer(inner.row, 64);
+  if (inner.kind == Inner::kRepeat) {
+    offer(inner.column, 1);
+  } else if (inner.kind != Inner::kRun) {
+    offer(inner.row, 64);
+  }
   return best;
 }
 

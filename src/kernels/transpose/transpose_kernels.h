@@ -20,11 +20,16 @@ using StridedCopyFunction = void (*)(char* output, ptrdiff_t output_stride, cons
 using CopyRowsFunction = void (*)(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
                                   size_t row_bytes, size_t rows) noexcept;
 
+// Each of `rows` rows of row_bytes bytes `repeats` times, without gaps in the output. input_stride >= row_bytes.
+using RepeatRowsFunction = void (*)(char* output, const char* input, ptrdiff_t input_stride, size_t row_bytes,
+                                    size_t repeats, size_t rows) noexcept;
+
 // Arrays are indexed by the element size's logarithm: 1, 2, 4, 8, 16 bytes.
 struct TransposeKernels {
   TransposeFunction transpose[5];
   StridedCopyFunction copy_strided[5];
   CopyRowsFunction copy_rows;
+  RepeatRowsFunction repeat_rows;
 };
 
 const TransposeKernels& transpose_kernels();

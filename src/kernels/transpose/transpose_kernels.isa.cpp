@@ -374,13 +374,51 @@ void copy_rows(char* output, ptrdiff_t output_stride, const char* input, ptrdiff
   }
 }
 
+// In pieces of kPiece bytes. What the last piece of a row writes past its end, the next row overwrites.
+template <size_t kPiece>
+void repeat_in_pieces(char* output, const char* input, ptrdiff_t input_stride, size_t row_bytes, size_t repeats,
+                      size_t rows) {
+  struct Piece {
+    char bytes[kPiece];
+  };
+  const size_t pieces = (row_bytes + kPiece - 1) / kPiece, excess = pieces * kPiece - row_bytes;
+  // The last rows, behind which there is less than a piece reads or writes too much.
+  const size_t read_behind = (excess + (size_t)input_stride - 1) / (size_t)input_stride;
+  const size_t written_behind = (excess + repeats * row_bytes - 1) / (repeats * row_bytes);
+  const size_t behind = read_behind > written_behind ? read_behind : written_behind;
+  size_t row = 0;
+  for (; row + behind < rows; ++row, input += input_stride) {
+    if (pieces == 1) {
+      Piece piece;
+      memcpy(&piece, input, kPiece);
+      for (size_t r = 0; r < repeats; ++r, output += row_bytes) memcpy(output, &piece, kPiece);
+      continue;
+    }
+    for (size_t r = 0; r < repeats; ++r, output += row_bytes) {
+      for (size_t p = 0; p < pieces; ++p) memcpy(output + p * kPiece, input + p * kPiece, kPiece);
+    }
+  }
+  for (; row < rows; ++row, input += input_stride) {
+    for (size_t r = 0; r < repeats; ++r, output += row_bytes) memcpy(output, input, row_bytes);
+  }
+}
+
+void repeat_rows(char* output, const char* input, ptrdiff_t input_stride, size_t row_bytes, size_t repeats,
+                 size_t rows) noexcept {
+  if (row_bytes == 0 || repeats == 0) return;
+  if (row_bytes <= 16) return repeat_in_pieces<16>(output, input, input_stride, row_bytes, repeats, rows);
+  if (row_bytes <= 32) return repeat_in_pieces<32>(output, input, input_stride, row_bytes, repeats, rows);
+  repeat_in_pieces<kVectorBytes>(output, input, input_stride, row_bytes, repeats, rows);
+}
+
 }  // namespace
 
 const TransposeKernels& transpose_kernels() {
   static const TransposeKernels table = {
       {transpose<1>, transpose<2>, transpose<4>, transpose<8>, transpose_lanes},
       {copy_strided<1>, copy_strided<2>, copy_strided<4>, copy_strided<8>, copy_strided_lanes},
-      copy_rows};
+      copy_rows,
+      repeat_rows};
   return table;
 }
 
