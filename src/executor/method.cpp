@@ -204,7 +204,7 @@ class Method::ReadCopies {
       : method_(method), arguments_(method.arguments_.data() + instruction.first_arg) {
     if (!instruction.reads_overlapped) return;
     const std::span<const plan::TensorUse> movable(method.plan_->movable_uses[index]);
-    if (!movable.empty()) found_ = find_overlapped_reads(movable, method.values_);
+    if (!movable.empty()) found_ = find_overlapped_reads(*method.plan_, instruction, movable, method.values_);
     const std::span<const plan::OverlappedRead> reads(movable.empty() ? method.plan_->overlapped_reads[index] : found_);
     copies_.reserve(reads.size());
     for (const plan::OverlappedRead& read : reads) {
@@ -248,7 +248,7 @@ void Method::call_operator(const plan::Instruction& instruction, size_t index) {
   try {
     give_memory(index);
     const ReadCopies copies(*this, instruction, index);
-    op.run(context_, Arguments(arguments_.data() + instruction.first_arg, instruction.arg_count));
+    op.call(context_, Arguments(arguments_.data() + instruction.first_arg, instruction.arg_count));
   } catch (const Error& error) {
     throw Error(error.kind(), concat(spec_.name, "[", index, "] ", op.name, ": ", error.what()));
   }

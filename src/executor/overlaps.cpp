@@ -17,7 +17,9 @@ bool overlap(const Tensor& written, const Tensor& other) {
 
 }  // namespace
 
-std::vector<plan::OverlappedRead> find_overlapped_reads(std::span<const plan::TensorUse> uses,
+std::vector<plan::OverlappedRead> find_overlapped_reads(const plan::MethodPlan& plan,
+                                                        const plan::Instruction& instruction,
+                                                        std::span<const plan::TensorUse> uses,
                                                         std::span<const Value> values) {
   std::vector<plan::OverlappedRead> reads;
   for (const plan::TensorUse& written : uses) {
@@ -27,7 +29,8 @@ std::vector<plan::OverlappedRead> find_overlapped_reads(std::span<const plan::Te
       const auto* from = values[use.value].get<Tensor>();
       if (&use == &written || to == nullptr || from == nullptr || !overlap(*to, *from)) continue;
       if (use.is_written || (use.is_item && use.value == written.value)) {
-        fail_execution("argument ", written.argument, " is written where argument ", use.argument, " lies as well");
+        fail_execution(plan.argument_name(instruction, written.argument), " is written where ",
+                       plan.argument_name(instruction, use.argument), " lies as well");
       }
       plan::OverlappedRead read{use.value, std::nullopt};
       if (use.value == written.value) read.own_argument = use.argument;

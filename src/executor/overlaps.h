@@ -10,9 +10,11 @@
 
 namespace enr::executor {
 
-// What an instruction with these tensors reads where it writes. Throws kExecution where two tensors that it writes
-// overlap. `values`: the method's.
-std::vector<plan::OverlappedRead> find_overlapped_reads(std::span<const plan::TensorUse> uses,
+// What the instruction, whose tensors `uses` are, reads where it writes. Throws kExecution where two tensors that it
+// writes overlap. `values`: the method's.
+std::vector<plan::OverlappedRead> find_overlapped_reads(const plan::MethodPlan& plan,
+                                                        const plan::Instruction& instruction,
+                                                        std::span<const plan::TensorUse> uses,
                                                         std::span<const Value> values);
 
 }  // namespace enr::executor

@@ -223,34 +223,34 @@ void et_copy_index(OpContext& context, Tensor& to, const Tensor& from, int64_t i
 }  // namespace
 
 void register_prim(OperatorTable& table) {
-  table.add<sym_size>("aten::sym_size.int");
-  table.add<sym_numel>("aten::sym_numel");
-  table.add<local_scalar_dense>("aten::_local_scalar_dense");
-  table.add<add_scalar>("executorch_prim::add.Scalar");
-  table.add<sub_scalar>("executorch_prim::sub.Scalar");
-  table.add<mul_scalar>("executorch_prim::mul.Scalar");
-  table.add<floordiv_scalar>("executorch_prim::floordiv.Scalar");
-  table.add<floordiv_scalar>("executorch_prim::floordiv.int");
-  table.add<truediv_scalar>("executorch_prim::truediv.Scalar");
-  table.add<mod_scalar>("executorch_prim::mod.Scalar");
-  table.add<mod_scalar>("executorch_prim::mod.int");
-  table.add<sym_max>("executorch_prim::sym_max.Scalar");
-  table.add<sym_min>("executorch_prim::sym_min.Scalar");
-  table.add<sym_float>("executorch_prim::sym_float.Scalar");
-  table.add<sym_int>("executorch_prim::sym_int.Scalar");
-  table.add<sym_not>("executorch_prim::sym_not.Scalar");
-  table.add<sym_ite>("executorch_prim::sym_ite.Scalar");
-  table.add<eq_scalar>("executorch_prim::eq.Scalar");
-  table.add<gt_scalar>("executorch_prim::gt.Scalar");
-  table.add<lt_scalar>("executorch_prim::lt.Scalar");
-  table.add<ge_scalar>("executorch_prim::ge.Scalar");
-  table.add<le_scalar>("executorch_prim::le.Scalar");
-  table.add<neg_scalar>("executorch_prim::neg.Scalar");
-  table.add<ceil_scalar>("executorch_prim::ceil.Scalar");
-  table.add<round_scalar>("executorch_prim::round.Scalar");
-  table.add<trunc_scalar>("executorch_prim::trunc.Scalar");
-  table.add<et_view>("executorch_prim::et_view.default");
-  table.add<et_copy_index>("executorch_prim::et_copy_index.tensor");
+  table.add<sym_size>("aten::sym_size.int", "self, dim, out");
+  table.add<sym_numel>("aten::sym_numel", "self, out");
+  table.add<local_scalar_dense>("aten::_local_scalar_dense", "self, out");
+  table.add<add_scalar>("executorch_prim::add.Scalar", "a, b, out");
+  table.add<sub_scalar>("executorch_prim::sub.Scalar", "a, b, out");
+  table.add<mul_scalar>("executorch_prim::mul.Scalar", "a, b, out");
+  table.add<floordiv_scalar>("executorch_prim::floordiv.Scalar", "a, b, out");
+  table.add<floordiv_scalar>("executorch_prim::floordiv.int", "a, b, out");
+  table.add<truediv_scalar>("executorch_prim::truediv.Scalar", "a, b, out");
+  table.add<mod_scalar>("executorch_prim::mod.Scalar", "a, b, out");
+  table.add<mod_scalar>("executorch_prim::mod.int", "a, b, out");
+  table.add<sym_max>("executorch_prim::sym_max.Scalar", "a, b, out");
+  table.add<sym_min>("executorch_prim::sym_min.Scalar", "a, b, out");
+  table.add<sym_float>("executorch_prim::sym_float.Scalar", "a, out");
+  table.add<sym_int>("executorch_prim::sym_int.Scalar", "a, out");
+  table.add<sym_not>("executorch_prim::sym_not.Scalar", "a, out");
+  table.add<sym_ite>("executorch_prim::sym_ite.Scalar", "condition, yes, no, out");
+  table.add<eq_scalar>("executorch_prim::eq.Scalar", "a, b, out");
+  table.add<gt_scalar>("executorch_prim::gt.Scalar", "a, b, out");
+  table.add<lt_scalar>("executorch_prim::lt.Scalar", "a, b, out");
+  table.add<ge_scalar>("executorch_prim::ge.Scalar", "a, b, out");
+  table.add<le_scalar>("executorch_prim::le.Scalar", "a, b, out");
+  table.add<neg_scalar>("executorch_prim::neg.Scalar", "a, out");
+  table.add<ceil_scalar>("executorch_prim::ceil.Scalar", "a, out");
+  table.add<round_scalar>("executorch_prim::round.Scalar", "a, out");
+  table.add<trunc_scalar>("executorch_prim::trunc.Scalar", "a, out");
+  table.add<et_view>("executorch_prim::et_view.default", "self, size, out");
+  table.add<et_copy_index>("executorch_prim::et_copy_index.tensor", "to, from, index");
 }
 
 }  // namespace enr::ops

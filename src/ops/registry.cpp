@@ -6,6 +6,43 @@
 
 namespace enr {
 
+namespace {
+
+// The argument's name is known to the operator's entry, not to the function that unboxes the argument.
+class ArgumentError : public Error {
+ public:
+  ArgumentError(size_t index, const std::string& message) : Error(ErrorKind::kExecution, message), index_(index) {}
+  size_t index() const noexcept { return index_; }
+
+ private:
+  size_t index_;
+};
+
+template <class... Parts>
+[[noreturn]] void fail_argument(size_t index, const Parts&... parts) {
+  throw ArgumentError(index, concat(parts...));
+}
+
+[[noreturn]] void fail_kind(size_t index, const char* expected, const Value& got) {
+  fail_argument(index, "expected ", expected, ", got ", got.kind_name());
+}
+
+}  // namespace
+
+void Operator::call(OpContext& context, Arguments arguments) const {
+  try {
+    run(context, arguments);
+  } catch (const ArgumentError& error) {
+    fail_execution(argument_name(error.index()), ": ", error.what());
+  }
+}
+
+std::string_view Operator::argument_name(size_t argument) const noexcept {
+  std::string_view names = argument_names;
+  for (; argument > 0; --argument) names.remove_prefix(names.find(", ") + 2);
+  return names.substr(0, names.find(','));
+}
+
 bool Operator::reads(size_t argument) const noexcept {
   if (argument >= arity) return false;
   size_t results = arity;
@@ -15,78 +52,80 @@ bool Operator::reads(size_t argument) const noexcept {
 
 namespace detail {
 
-[[noreturn]] static void fail_argument(size_t index, const char* expected, const Value& got) {
-  fail_execution("argument ", index, ": expected ", expected, ", got ", got.kind_name());
-}
-
 int64_t unbox_int(const Value& value, size_t index) {
   if (const auto* i = value.get<int64_t>()) return *i;
   if (const auto* b = value.get<bool>()) return *b ? 1 : 0;
-  fail_argument(index, "an int", value);
+  fail_kind(index, "an int", value);
 }
 
 double unbox_double(const Value& value, size_t index) {
   if (const auto* d = value.get<double>()) return *d;
   if (const auto* i = value.get<int64_t>()) return static_cast<double>(*i);
   if (const auto* b = value.get<bool>()) return *b ? 1 : 0;
-  fail_argument(index, "a float", value);
+  fail_kind(index, "a float", value);
 }
 
 bool unbox_bool(const Value& value, size_t index) {
   if (const auto* b = value.get<bool>()) return *b;
   if (const auto* i = value.get<int64_t>()) return *i != 0;
-  fail_argument(index, "a bool", value);
+  fail_kind(index, "a bool", value);
 }
 
 Scalar unbox_scalar(const Value& value, size_t index) {
   if (const auto* i = value.get<int64_t>()) return Scalar(*i);
   if (const auto* d = value.get<double>()) return Scalar(*d);
   if (const auto* b = value.get<bool>()) return Scalar(*b);
-  fail_argument(index, "a number", value);
+  fail_kind(index, "a number", value);
 }
 
 Tensor& unbox_tensor(Value& value, size_t index) {
   auto* tensor = value.get<Tensor>();
-  if (tensor == nullptr) fail_argument(index, "a tensor", value);
+  if (tensor == nullptr) fail_kind(index, "a tensor", value);
   if (tensor->data == nullptr && tensor->numel() != 0) {
-    fail_execution("argument ", index, ": the tensor has no memory: nothing has been written to it yet");
+    fail_argument(index, "the tensor has no memory: nothing has been written to it yet");
   }
   return *tensor;
 }
 
 Tensor& unbox_written_tensor(Value& value, size_t index) {
   auto* tensor = value.get<Tensor>();
-  if (tensor == nullptr) fail_argument(index, "a tensor", value);
-  if (tensor->is_constant) fail_execution("argument ", index, ": a constant cannot be written");
+  if (tensor == nullptr) fail_kind(index, "a tensor", value);
+  if (tensor->is_constant) fail_argument(index, "a constant cannot be written");
   return *tensor;
 }
 
 Sizes unbox_ints(Value& value, size_t index) {
   auto* list = value.get<IntList>();
-  if (list == nullptr) fail_argument(index, "a list of ints", value);
+  if (list == nullptr) fail_kind(index, "a list of ints", value);
   list->unboxed.resize(list->items.size());
-  for (size_t i = 0; i < list->items.size(); ++i) list->unboxed[i] = unbox_int(*list->items[i], index);
+  for (size_t i = 0; i < list->items.size(); ++i) {
+    const Value& item = *list->items[i];
+    if (item.get<int64_t>() == nullptr && item.get<bool>() == nullptr) {
+      fail_argument(index, "expected ints only, got ", item.kind_name(), " as item ", i);
+    }
+    list->unboxed[i] = unbox_int(item, index);
+  }
   return list->unboxed;
 }
 
 std::span<const double> unbox_doubles(const Value& value, size_t index) {
   if (const auto* list = value.get<DoubleList>()) return list->items;
-  fail_argument(index, "a list of floats", value);
+  fail_kind(index, "a list of floats", value);
 }
 
 std::span<const uint8_t> unbox_bools(const Value& value, size_t index) {
   if (const auto* list = value.get<BoolList>()) return list->items;
-  fail_argument(index, "a list of bools", value);
+  fail_kind(index, "a list of bools", value);
 }
 
 std::span<Tensor* const> unbox_tensors(Value& value, size_t index, bool optional) {
   auto* list = value.get<TensorList>();
-  if (list == nullptr) fail_argument(index, "a list of tensors", value);
+  if (list == nullptr) fail_kind(index, "a list of tensors", value);
   list->unboxed.resize(list->items.size());
   for (size_t i = 0; i < list->items.size(); ++i) {
     Value* item = list->items[i];
     const bool is_none = item == nullptr || item->is_none();
-    if (is_none && !optional) fail_execution("argument ", index, ": expected tensors only, got None as item ", i);
+    if (is_none && !optional) fail_argument(index, "expected tensors only, got None as item ", i);
     list->unboxed[i] = is_none ? nullptr : &unbox_tensor(*item, index);
   }
   return list->unboxed;
@@ -94,13 +133,13 @@ std::span<Tensor* const> unbox_tensors(Value& value, size_t index, bool optional
 
 std::string_view unbox_string(const Value& value, size_t index) {
   if (const auto* text = value.get<std::string>()) return *text;
-  fail_argument(index, "a string", value);
+  fail_kind(index, "a string", value);
 }
 
 DType unbox_dtype(const Value& value, size_t index) {
   const int64_t code = unbox_int(value, index);
   if (code < 0 || code > 127 || dtype_size(static_cast<DType>(code)) == 0) {
-    fail_execution("argument ", index, ": expected the code of a dtype, got ", code);
+    fail_argument(index, "expected the code of a dtype, got ", code);
   }
   return static_cast<DType>(code);
 }

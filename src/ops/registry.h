@@ -6,7 +6,7 @@
 //
 //   void add_out(OpContext& context, const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out);
 //   ...
-//   table.add<add_out>("aten::add.out");
+//   table.add<add_out>("aten::add.out", "self, other, alpha, out");
 //
 //   schema                                        C++ parameter
 //   Tensor                                        const Tensor&
@@ -26,7 +26,8 @@
 //   Layout?, Device?, MemoryFormat?               Ignored
 //   anything, to be read or overwritten whole     Value&
 //
-// What the function throws (base/error.h) is given method, instruction and operator by the executor.
+// The names are the schema's, for messages. What the function throws (base/error.h) is given method, instruction and
+// operator by the executor.
 
 #include <map>
 #include <optional>
@@ -56,11 +57,16 @@ using OperatorFunction = void (*)(OpContext&, Arguments);
 struct Operator {
   std::string name;
   OperatorFunction run;
-  size_t arity;           // arguments the function takes; programs append the return values to them
-  uint64_t written_args;  // bit i: argument i is written (lists of tensors count as written where they come last)
+  size_t arity;                // arguments the function takes; programs append the return values to them
+  uint64_t written_args;       // bit i: argument i is written (lists of tensors count as written where they come last)
+  const char* argument_names;  // "self, other, alpha, out"
   // bit i: of bool tensors given as argument i every byte but 0 counts as true, and none is copied as it is: inputs of
   // the method come as the caller has them. Elsewhere truth values are 0 and 1.
   uint64_t truth_args = 0;
+
+  // Runs the function; what is wrong with an argument's kind names the argument.
+  void call(OpContext& context, Arguments arguments) const;
+  std::string_view argument_name(size_t argument) const noexcept;
 
   bool writes(size_t argument) const noexcept { return argument < 64 && (written_args >> argument & 1) != 0; }
   bool takes_any_truth(size_t argument) const noexcept { return argument < 64 && (truth_args >> argument & 1) != 0; }
@@ -70,6 +76,20 @@ struct Operator {
 };
 
 namespace detail {
+
+// Not constexpr: where it is reached, the names do not compile.
+void names_are_not_as_many_as_arguments();
+
+// As many names as the function takes arguments.
+template <size_t arity>
+struct ArgumentNames {
+  consteval ArgumentNames(const char* names) : text(names) {
+    size_t count = 1;
+    for (const char* c = names; *c != '\0'; ++c) count += *c == ',';
+    if (count != arity) names_are_not_as_many_as_arguments();
+  }
+  const char* text;
+};
 
 int64_t unbox_int(const Value& value, size_t index);
 double unbox_double(const Value& value, size_t index);
@@ -155,16 +175,18 @@ struct Boxed<function, void (*)(OpContext&, Params...)> {
 
 }  // namespace detail
 
-// Operator::truth_args: table.add<where_out>("aten::where.self_out", kTruth<0>);
+// Operator::truth_args: table.add<where_out>("aten::where.self_out", "condition, self, other, out", kTruth<0>);
 template <size_t... arguments>
 inline constexpr uint64_t kTruth = ((uint64_t{1} << arguments) | ...);
 
 class OperatorTable {
  public:
   template <auto function>
-  [[gnu::cold]] void add(std::string_view name, uint64_t truth_args = 0) {
+  [[gnu::cold]] void add(std::string_view name, detail::ArgumentNames<detail::Boxed<function>::kArity> argument_names,
+                         uint64_t truth_args = 0) {
     using Entry = detail::Boxed<function>;
-    add(Operator{std::string(name), &Entry::run, Entry::kArity, Entry::written_args(), truth_args});
+    add(Operator{std::string(name), &Entry::run, Entry::kArity, Entry::written_args(), argument_names.text,
+                 truth_args});
   }
   void add(Operator entry);
 

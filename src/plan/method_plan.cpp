@@ -119,7 +119,7 @@ class Builder {
     const Operator& op = *plan_->operators[call.operator_index];
     if (call.args.size() < op.arity) {
       fail_load(method_.name, "[", plan_->instructions.size(), "] ", op.name, ": expected at least ", op.arity,
-                " arguments, got ", call.args.size());
+                " arguments (", op.argument_names, "), got ", call.args.size());
     }
     add_args(call.args);
   }
@@ -364,6 +364,11 @@ bool MethodPlan::reads(const Instruction& instruction, size_t arg) const noexcep
     default:
       return !writes(instruction, arg);
   }
+}
+
+std::string MethodPlan::argument_name(const Instruction& instruction, size_t arg) const {
+  if (instruction.kind != InstructionKind::kOperator) return concat("argument ", arg);
+  return std::string(operators[instruction.callee]->argument_name(arg));
 }
 
 bool MethodPlan::writes(const Instruction& instruction, size_t arg) const noexcept {

@@ -83,6 +83,8 @@ struct MethodPlan {
   // Whether it may read, or write, its argument `arg`, or tensors in it.
   bool reads(const Instruction& instruction, size_t arg) const noexcept;
   bool writes(const Instruction& instruction, size_t arg) const noexcept;
+  // For messages: an operator's arguments have names.
+  std::string argument_name(const Instruction& instruction, size_t arg) const;
 };
 
 // Throws kOperatorNotFound, kBackendNotAvailable or, for a payload its delegate refuses, kProgramLoad.

@@ -93,8 +93,10 @@ class Finder {
     for (size_t i = 1; i < written.size(); ++i) {
       const TensorUse &a = *written[i - 1], &b = *written[i];
       if (arena(a) != arena(b) || begin(b) >= end(a)) continue;
-      fail_load(method_.name, "[", index, "] ", name_of(instruction), ": arguments ", std::min(a.argument, b.argument),
-                " and ", std::max(a.argument, b.argument), " are both written, but their memory overlaps");
+      fail_load(method_.name, "[", index, "] ", name_of(instruction), ": ",
+                plan_.argument_name(instruction, std::min(a.argument, b.argument)), " and ",
+                plan_.argument_name(instruction, std::max(a.argument, b.argument)),
+                " are both written, but their memory overlaps");
     }
     std::vector<OverlappedRead>& reads = plan_.overlapped_reads[index];
     for (const TensorUse& use : uses) {
@@ -107,8 +109,9 @@ class Finder {
       OverlappedRead read{use.value, std::nullopt};
       if ((*found)->value == use.value) {
         if (use.is_item) {
-          fail_load(method_.name, "[", index, "] ", name_of(instruction), ": argument ", (*found)->argument,
-                    " is written, but is an item of argument ", use.argument, " as well");
+          fail_load(method_.name, "[", index, "] ", name_of(instruction), ": ",
+                    plan_.argument_name(instruction, (*found)->argument), " is written, but is an item of ",
+                    plan_.argument_name(instruction, use.argument), " as well");
         }
         read.own_argument = use.argument;
       }

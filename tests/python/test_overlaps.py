@@ -64,7 +64,7 @@ def test_two_results_in_one_place_are_refused():
     p.call("aten::topk.values", x, 3, 0, True, True, out=[values, indices])
     p.output(values, indices)
     with pytest.raises(
-        en.ProgramLoadError, match=r"forward\[0\] aten::topk.values: arguments 5 and 6 are both written"
+        en.ProgramLoadError, match=r"forward\[0\] aten::topk.values: values and indices are both written"
     ):
         en.Runtime.get().load_program(p.build()).load_method("forward")
 

@@ -154,7 +154,10 @@ def test_two_results_in_one_place_through_a_view_are_refused(load):
     view(p, values, indices)
     p.call("aten::topk.values", numbers, 2, 0, True, True, out=(values, indices))
     p.output(values)
-    with pytest.raises(ExecutionError, match=r"topk.values: argument \d is written where argument \d lies as well"):
+    with pytest.raises(
+        ExecutionError,
+        match=r"topk.values: (values is written where indices|indices is written where values) lies as well",
+    ):
         load(p)([ONES])
 
 

@@ -268,39 +268,39 @@ void triu_indices_out(OpContext& context, int64_t rows, int64_t columns, int64_t
 }  // namespace
 
 void register_create(OperatorTable& table) {
-  table.add<full_out>("aten::full.out");
-  table.add<full_like_out>("aten::full_like.out");
-  table.add<new_full_out>("aten::new_full.out");
-  table.add<constant_out<0>>("aten::zeros.out");
-  table.add<constant_out<1>>("aten::ones.out");
-  table.add<constant_like_out<0>>("aten::zeros_like.out");
-  table.add<constant_like_out<1>>("aten::ones_like.out");
-  table.add<new_constant_out<0>>("aten::new_zeros.out");
-  table.add<new_constant_out<1>>("aten::new_ones.out");
-  table.add<empty_out>("aten::empty.out");
-  table.add<empty_out>("dim_order_ops::_empty_dim_order.out");
-  table.add<empty_out>("aten::empty_permuted.out");
-  table.add<empty_out>("aten::empty_strided.out");
-  table.add<empty_like_out>("aten::empty_like.out");
-  table.add<new_empty_out>("aten::new_empty.out");
-  table.add<fill_scalar_out>("aten::fill.Scalar_out");
-  table.add<fill_tensor_out>("aten::fill.Tensor_out");
-  table.add<fill_scalar_in_place>("aten::fill_.Scalar");
-  table.add<fill_tensor_in_place>("aten::fill_.Tensor");
-  table.add<zero_in_place>("aten::zero_");
-  table.add<zero_out>("aten::zero.out");
-  table.add<range_out>("aten::range.out");
-  table.add<scalar_tensor_out>("aten::scalar_tensor.out");
-  table.add<arange_out>("aten::arange.out");
-  table.add<arange_start_out>("aten::arange.start_out");
-  table.add<linspace_out>("aten::linspace.out");
-  table.add<logspace_out>("aten::logspace.out");
-  table.add<fft_fftfreq_out>("aten::fft_fftfreq.out");
-  table.add<fft_rfftfreq_out>("aten::fft_rfftfreq.out");
-  table.add<eye_out>("aten::eye.out");
-  table.add<eye_m_out>("aten::eye.m_out");
-  table.add<tril_indices_out>("aten::tril_indices.out");
-  table.add<triu_indices_out>("aten::triu_indices.out");
+  table.add<full_out>("aten::full.out", "size, fill_value, out");
+  table.add<full_like_out>("aten::full_like.out", "self, fill_value, memory_format, out");
+  table.add<new_full_out>("aten::new_full.out", "self, size, fill_value, out");
+  table.add<constant_out<0>>("aten::zeros.out", "size, out");
+  table.add<constant_out<1>>("aten::ones.out", "size, out");
+  table.add<constant_like_out<0>>("aten::zeros_like.out", "self, memory_format, out");
+  table.add<constant_like_out<1>>("aten::ones_like.out", "self, memory_format, out");
+  table.add<new_constant_out<0>>("aten::new_zeros.out", "self, size, out");
+  table.add<new_constant_out<1>>("aten::new_ones.out", "self, size, out");
+  table.add<empty_out>("aten::empty.out", "size, memory_format, out");
+  table.add<empty_out>("dim_order_ops::_empty_dim_order.out", "size, dim_order, out");
+  table.add<empty_out>("aten::empty_permuted.out", "size, physical_layout, out");
+  table.add<empty_out>("aten::empty_strided.out", "size, stride, out");
+  table.add<empty_like_out>("aten::empty_like.out", "self, memory_format, out");
+  table.add<new_empty_out>("aten::new_empty.out", "self, size, out");
+  table.add<fill_scalar_out>("aten::fill.Scalar_out", "self, value, out");
+  table.add<fill_tensor_out>("aten::fill.Tensor_out", "self, value, out");
+  table.add<fill_scalar_in_place>("aten::fill_.Scalar", "self, value");
+  table.add<fill_tensor_in_place>("aten::fill_.Tensor", "self, value");
+  table.add<zero_in_place>("aten::zero_", "self");
+  table.add<zero_out>("aten::zero.out", "self, out");
+  table.add<range_out>("aten::range.out", "start, end, step, out");
+  table.add<scalar_tensor_out>("aten::scalar_tensor.out", "s, out");
+  table.add<arange_out>("aten::arange.out", "end, out");
+  table.add<arange_start_out>("aten::arange.start_out", "start, end, step, out");
+  table.add<linspace_out>("aten::linspace.out", "start, end, steps, out");
+  table.add<logspace_out>("aten::logspace.out", "start, end, steps, base, out");
+  table.add<fft_fftfreq_out>("aten::fft_fftfreq.out", "n, d, out");
+  table.add<fft_rfftfreq_out>("aten::fft_rfftfreq.out", "n, d, out");
+  table.add<eye_out>("aten::eye.out", "n, out");
+  table.add<eye_m_out>("aten::eye.m_out", "n, m, out");
+  table.add<tril_indices_out>("aten::tril_indices.out", "row, col, offset, out");
+  table.add<triu_indices_out>("aten::triu_indices.out", "row, col, offset, out");
 }
 
 }  // namespace enr::ops

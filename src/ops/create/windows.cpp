@@ -85,19 +85,20 @@ void kaiser_out(OpContext& context, int64_t window_length, Tensor& out) {
 }  // namespace
 
 void register_windows(OperatorTable& table) {
-  table.add<bartlett_out>("aten::bartlett_window.out");
-  table.add<bartlett_periodic_out>("aten::bartlett_window.periodic_out");
-  table.add<blackman_out>("aten::blackman_window.out");
-  table.add<blackman_periodic_out>("aten::blackman_window.periodic_out");
-  table.add<hamming_out>("aten::hamming_window.out");
-  table.add<hamming_periodic_out>("aten::hamming_window.periodic_out");
-  table.add<hamming_alpha_out>("aten::hamming_window.periodic_alpha_out");
-  table.add<hamming_alpha_beta_out>("aten::hamming_window.periodic_alpha_beta_out");
-  table.add<hann_out>("aten::hann_window.out");
-  table.add<hann_periodic_out>("aten::hann_window.periodic_out");
-  table.add<kaiser_out>("aten::kaiser_window.out");
-  table.add<kaiser_periodic_out>("aten::kaiser_window.periodic_out");
-  table.add<kaiser_beta_out>("aten::kaiser_window.beta_out");
+  table.add<bartlett_out>("aten::bartlett_window.out", "window_length, out");
+  table.add<bartlett_periodic_out>("aten::bartlett_window.periodic_out", "window_length, periodic, out");
+  table.add<blackman_out>("aten::blackman_window.out", "window_length, out");
+  table.add<blackman_periodic_out>("aten::blackman_window.periodic_out", "window_length, periodic, out");
+  table.add<hamming_out>("aten::hamming_window.out", "window_length, out");
+  table.add<hamming_periodic_out>("aten::hamming_window.periodic_out", "window_length, periodic, out");
+  table.add<hamming_alpha_out>("aten::hamming_window.periodic_alpha_out", "window_length, periodic, alpha, out");
+  table.add<hamming_alpha_beta_out>("aten::hamming_window.periodic_alpha_beta_out",
+                                    "window_length, periodic, alpha, beta, out");
+  table.add<hann_out>("aten::hann_window.out", "window_length, out");
+  table.add<hann_periodic_out>("aten::hann_window.periodic_out", "window_length, periodic, out");
+  table.add<kaiser_out>("aten::kaiser_window.out", "window_length, out");
+  table.add<kaiser_periodic_out>("aten::kaiser_window.periodic_out", "window_length, periodic, out");
+  table.add<kaiser_beta_out>("aten::kaiser_window.beta_out", "window_length, periodic, beta, out");
 }
 
 }  // namespace enr::ops

@@ -74,12 +74,15 @@ void conv_tbc_out(OpContext& context, const Tensor& self, const Tensor& weight, 
 }  // namespace
 
 void register_convolution(OperatorTable& table) {
-  table.add<convolution_out>("aten::convolution.out");
-  table.add<convolution_with_flags_out>("aten::_convolution.out");
-  table.add<conv_tbc_out>("aten::conv_tbc.out");
-  table.add<conv_out>("aten::conv1d.out");
-  table.add<conv_out>("aten::conv2d.out");
-  table.add<conv_out>("aten::conv3d.out");
+  table.add<convolution_out>("aten::convolution.out",
+                             "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out");
+  table.add<convolution_with_flags_out>("aten::_convolution.out",
+                                        "input, weight, bias, stride, padding, dilation, transposed, output_padding, "
+                                        "groups, benchmark, deterministic, cudnn_enabled, allow_tf32, out");
+  table.add<conv_tbc_out>("aten::conv_tbc.out", "self, weight, bias, pad, out");
+  table.add<conv_out>("aten::conv1d.out", "input, weight, bias, stride, padding, dilation, groups, out");
+  table.add<conv_out>("aten::conv2d.out", "input, weight, bias, stride, padding, dilation, groups, out");
+  table.add<conv_out>("aten::conv3d.out", "input, weight, bias, stride, padding, dilation, groups, out");
 }
 
 }  // namespace enr::ops

@@ -104,7 +104,9 @@ void convolution_backward_out(OpContext& context, const Tensor& grad_output, con
 }  // namespace
 
 void register_convolution_backward(OperatorTable& table) {
-  table.add<convolution_backward_out>("aten::convolution_backward.out");
+  table.add<convolution_backward_out>("aten::convolution_backward.out",
+                                      "grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, "
+                                      "output_padding, groups, output_mask, out0, out1, out2");
 }
 
 }  // namespace enr::ops

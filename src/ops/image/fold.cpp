@@ -169,9 +169,9 @@ void max_unpool2d_out(OpContext& context, const Tensor& self, const Tensor& indi
 }  // namespace
 
 void register_fold(OperatorTable& table) {
-  table.add<im2col_out>("aten::im2col.out");
-  table.add<col2im_out>("aten::col2im.out");
-  table.add<max_unpool2d_out>("aten::max_unpool2d.out");
+  table.add<im2col_out>("aten::im2col.out", "self, kernel_size, dilation, padding, stride, out");
+  table.add<col2im_out>("aten::col2im.out", "self, output_size, kernel_size, dilation, padding, stride, out");
+  table.add<max_unpool2d_out>("aten::max_unpool2d.out", "self, indices, output_size, out");
 }
 
 }  // namespace enr::ops

@@ -149,9 +149,11 @@ void max_unpool3d_out(OpContext& context, const Tensor& self, const Tensor& indi
 }  // namespace
 
 void register_fractional_pooling(OperatorTable& table) {
-  table.add<fractional_max_pool_out<2>>("aten::fractional_max_pool2d.output");
-  table.add<fractional_max_pool_out<3>>("aten::fractional_max_pool3d.output");
-  table.add<max_unpool3d_out>("aten::max_unpool3d.out");
+  table.add<fractional_max_pool_out<2>>("aten::fractional_max_pool2d.output",
+                                        "self, kernel_size, output_size, random_samples, output, indices");
+  table.add<fractional_max_pool_out<3>>("aten::fractional_max_pool3d.output",
+                                        "self, kernel_size, output_size, random_samples, output, indices");
+  table.add<max_unpool3d_out>("aten::max_unpool3d.out", "self, indices, output_size, stride, padding, out");
 }
 
 }  // namespace enr::ops

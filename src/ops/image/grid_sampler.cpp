@@ -230,8 +230,10 @@ void grid_sampler_3d_out(OpContext& context, const Tensor& input, const Tensor& 
 }  // namespace
 
 void register_grid_sampler(OperatorTable& table) {
-  table.add<grid_sampler_2d_out>("aten::grid_sampler_2d.out");
-  table.add<grid_sampler_3d_out>("aten::grid_sampler_3d.out");
+  table.add<grid_sampler_2d_out>("aten::grid_sampler_2d.out",
+                                 "input, grid, interpolation_mode, padding_mode, align_corners, out");
+  table.add<grid_sampler_3d_out>("aten::grid_sampler_3d.out",
+                                 "input, grid, interpolation_mode, padding_mode, align_corners, out");
 }
 
 }  // namespace enr::ops

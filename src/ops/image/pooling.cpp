@@ -331,14 +331,19 @@ void adaptive_avg_pool1d_out(OpContext& context, const Tensor& self, Sizes outpu
 }  // namespace
 
 void register_pooling(OperatorTable& table) {
-  table.add<avg_pool1d_out>("aten::avg_pool1d.out");
-  table.add<adaptive_avg_pool1d_out>("aten::adaptive_avg_pool1d.out");
-  table.add<avg_pool2d_out>("aten::avg_pool2d.out");
-  table.add<max_pool2d_with_indices_out>("aten::max_pool2d_with_indices.out");
-  table.add<max_pool2d_with_indices_backward_grad_input>("aten::max_pool2d_with_indices_backward.grad_input");
-  table.add<adaptive_avg_pool2d_out>("aten::_adaptive_avg_pool2d.out");
-  table.add<adaptive_avg_pool2d_out>("aten::adaptive_avg_pool2d.out");
-  table.add<adaptive_max_pool2d_out>("aten::adaptive_max_pool2d.out");
+  table.add<avg_pool1d_out>("aten::avg_pool1d.out",
+                            "self, kernel_size, stride, padding, ceil_mode, count_include_pad, out");
+  table.add<adaptive_avg_pool1d_out>("aten::adaptive_avg_pool1d.out", "self, output_size, out");
+  table.add<avg_pool2d_out>("aten::avg_pool2d.out",
+                            "self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out");
+  table.add<max_pool2d_with_indices_out>("aten::max_pool2d_with_indices.out",
+                                         "self, kernel_size, stride, padding, dilation, ceil_mode, out, indices");
+  table.add<max_pool2d_with_indices_backward_grad_input>(
+      "aten::max_pool2d_with_indices_backward.grad_input",
+      "grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, grad_input");
+  table.add<adaptive_avg_pool2d_out>("aten::_adaptive_avg_pool2d.out", "self, output_size, out");
+  table.add<adaptive_avg_pool2d_out>("aten::adaptive_avg_pool2d.out", "self, output_size, out");
+  table.add<adaptive_max_pool2d_out>("aten::adaptive_max_pool2d.out", "self, output_size, out, indices");
 }
 
 }  // namespace enr::ops

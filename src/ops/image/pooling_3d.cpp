@@ -316,11 +316,13 @@ void adaptive_max_pool3d_out(OpContext& context, const Tensor& self, Sizes outpu
 }  // namespace
 
 void register_pooling_3d(OperatorTable& table) {
-  table.add<avg_pool3d_out>("aten::avg_pool3d.out");
-  table.add<adaptive_avg_pool3d_out>("aten::_adaptive_avg_pool3d.out");
-  table.add<adaptive_avg_pool3d_out>("aten::adaptive_avg_pool3d.out");
-  table.add<max_pool3d_with_indices_out>("aten::max_pool3d_with_indices.out");
-  table.add<adaptive_max_pool3d_out>("aten::adaptive_max_pool3d.out");
+  table.add<avg_pool3d_out>("aten::avg_pool3d.out",
+                            "self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out");
+  table.add<adaptive_avg_pool3d_out>("aten::_adaptive_avg_pool3d.out", "self, output_size, out");
+  table.add<adaptive_avg_pool3d_out>("aten::adaptive_avg_pool3d.out", "self, output_size, out");
+  table.add<max_pool3d_with_indices_out>("aten::max_pool3d_with_indices.out",
+                                         "self, kernel_size, stride, padding, dilation, ceil_mode, out, indices");
+  table.add<adaptive_max_pool3d_out>("aten::adaptive_max_pool3d.out", "self, output_size, out, indices");
 }
 
 }  // namespace enr::ops

@@ -168,11 +168,14 @@ void upsample_bilinear2d_aa_out(OpContext& context, const Tensor& self, Sizes ou
 }  // namespace
 
 void register_resample(OperatorTable& table) {
-  table.add<upsample_bilinear2d_out>("aten::upsample_bilinear2d.out");
-  table.add<upsample_nearest2d_out>("aten::upsample_nearest2d.out");
-  table.add<upsample_bilinear2d_vec_out>("aten::upsample_bilinear2d.vec_out");
-  table.add<upsample_nearest2d_vec_out>("aten::upsample_nearest2d.vec_out");
-  table.add<upsample_bilinear2d_aa_out>("aten::_upsample_bilinear2d_aa.out");
+  table.add<upsample_bilinear2d_out>("aten::upsample_bilinear2d.out",
+                                     "self, output_size, align_corners, scales_h, scales_w, out");
+  table.add<upsample_nearest2d_out>("aten::upsample_nearest2d.out", "self, output_size, scales_h, scales_w, out");
+  table.add<upsample_bilinear2d_vec_out>("aten::upsample_bilinear2d.vec_out",
+                                         "input, output_size, align_corners, scale_factors, out");
+  table.add<upsample_nearest2d_vec_out>("aten::upsample_nearest2d.vec_out", "input, output_size, scale_factors, out");
+  table.add<upsample_bilinear2d_aa_out>("aten::_upsample_bilinear2d_aa.out",
+                                        "self, output_size, align_corners, scales_h, scales_w, out");
 }
 
 }  // namespace enr::ops

@@ -359,16 +359,23 @@ void upsample_taps2d_out(OpContext& context, const Tensor& self, Sizes output_si
 }  // namespace
 
 void register_upsample(OperatorTable& table) {
-  table.add<upsample_linear1d_out>("aten::upsample_linear1d.out");
-  table.add<upsample_trilinear3d_out>("aten::upsample_trilinear3d.out");
-  table.add<upsample_nearest1d_out>("aten::upsample_nearest1d.out");
-  table.add<upsample_nearest3d_out>("aten::upsample_nearest3d.out");
-  table.add<upsample_nearest_exact1d_out>("aten::_upsample_nearest_exact1d.out");
-  table.add<upsample_nearest_exact2d_out>("aten::_upsample_nearest_exact2d.out");
-  table.add<upsample_nearest_exact3d_out>("aten::_upsample_nearest_exact3d.out");
-  table.add<upsample_taps2d_out<cubic_taps>>("aten::upsample_bicubic2d.out");
-  table.add<upsample_taps2d_out<antialiased_taps<antialiased_cubic, 2>>>("aten::_upsample_bicubic2d_aa.out");
-  table.add<upsample_taps2d_out<antialiased_taps<lanczos, 3>>>("aten::_upsample_lanczos2d_aa.out");
+  table.add<upsample_linear1d_out>("aten::upsample_linear1d.out", "self, output_size, align_corners, scales, out");
+  table.add<upsample_trilinear3d_out>("aten::upsample_trilinear3d.out",
+                                      "self, output_size, align_corners, scales_d, scales_h, scales_w, out");
+  table.add<upsample_nearest1d_out>("aten::upsample_nearest1d.out", "self, output_size, scales, out");
+  table.add<upsample_nearest3d_out>("aten::upsample_nearest3d.out",
+                                    "self, output_size, scales_d, scales_h, scales_w, out");
+  table.add<upsample_nearest_exact1d_out>("aten::_upsample_nearest_exact1d.out", "self, output_size, scales, out");
+  table.add<upsample_nearest_exact2d_out>("aten::_upsample_nearest_exact2d.out",
+                                          "self, output_size, scales_h, scales_w, out");
+  table.add<upsample_nearest_exact3d_out>("aten::_upsample_nearest_exact3d.out",
+                                          "self, output_size, scales_d, scales_h, scales_w, out");
+  table.add<upsample_taps2d_out<cubic_taps>>("aten::upsample_bicubic2d.out",
+                                             "self, output_size, align_corners, scales_h, scales_w, out");
+  table.add<upsample_taps2d_out<antialiased_taps<antialiased_cubic, 2>>>(
+      "aten::_upsample_bicubic2d_aa.out", "self, output_size, align_corners, scales_h, scales_w, out");
+  table.add<upsample_taps2d_out<antialiased_taps<lanczos, 3>>>(
+      "aten::_upsample_lanczos2d_aa.out", "self, output_size, align_corners, scales_h, scales_w, out");
 }
 
 }  // namespace enr::ops

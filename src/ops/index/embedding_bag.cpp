@@ -141,8 +141,12 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
 }  // namespace
 
 void register_embedding_bag(OperatorTable& table) {
-  table.add<embedding_bag_out<false>>("aten::_embedding_bag.out");
-  table.add<embedding_bag_out<true>>("aten::_embedding_bag_forward_only.out");
+  table.add<embedding_bag_out<false>>("aten::_embedding_bag.out",
+                                      "weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, "
+                                      "include_last_offset, padding_idx, out0, out1, out2, out3");
+  table.add<embedding_bag_out<true>>("aten::_embedding_bag_forward_only.out",
+                                     "weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, "
+                                     "include_last_offset, padding_idx, out0, out1, out2, out3");
 }
 
 }  // namespace enr::ops

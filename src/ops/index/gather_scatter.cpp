@@ -354,13 +354,13 @@ void scatter_value_reduce_out(OpContext& context, const Tensor& self, int64_t di
 }  // namespace
 
 void register_gather_scatter(OperatorTable& table) {
-  table.add<gather_out>("aten::gather.out");
-  table.add<scatter_src_out>("aten::scatter.src_out");
-  table.add<scatter_value_out>("aten::scatter.value_out");
-  table.add<scatter_reduce_out>("aten::scatter.reduce_out");
-  table.add<scatter_value_reduce_out>("aten::scatter.value_reduce_out");
-  table.add<scatter_add_out>("aten::scatter_add.out");
-  table.add<scatter_reduce_two_out>("aten::scatter_reduce.two_out");
+  table.add<gather_out>("aten::gather.out", "self, dim, index, sparse_grad, out");
+  table.add<scatter_src_out>("aten::scatter.src_out", "self, dim, index, src, out");
+  table.add<scatter_value_out>("aten::scatter.value_out", "self, dim, index, value, out");
+  table.add<scatter_reduce_out>("aten::scatter.reduce_out", "self, dim, index, src, reduce, out");
+  table.add<scatter_value_reduce_out>("aten::scatter.value_reduce_out", "self, dim, index, value, reduce, out");
+  table.add<scatter_add_out>("aten::scatter_add.out", "self, dim, index, src, out");
+  table.add<scatter_reduce_two_out>("aten::scatter_reduce.two_out", "self, dim, index, src, reduce, include_self, out");
 }
 
 }  // namespace enr::ops

@@ -198,10 +198,11 @@ void unsafe_index_put_out(OpContext& context, const Tensor& self, OptionalTensor
 }  // namespace
 
 void register_index(OperatorTable& table) {
-  table.add<index_out>("aten::index.Tensor_out", kTruth<1>);
-  table.add<index_put_out>("aten::index_put.out", kTruth<1>);
-  table.add<index_put_in_place>("aten::index_put_", kTruth<1>);
-  table.add<unsafe_index_put_out>("aten::_index_put_impl.out", kTruth<1>);
+  table.add<index_out>("aten::index.Tensor_out", "self, indices, out", kTruth<1>);
+  table.add<index_put_out>("aten::index_put.out", "self, indices, values, accumulate, out", kTruth<1>);
+  table.add<index_put_in_place>("aten::index_put_", "self, indices, values, accumulate", kTruth<1>);
+  table.add<unsafe_index_put_out>("aten::_index_put_impl.out", "self, indices, values, accumulate, unsafe, out",
+                                  kTruth<1>);
 }
 
 }  // namespace enr::ops

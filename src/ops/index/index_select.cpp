@@ -303,15 +303,15 @@ void put_out(OpContext& context, const Tensor& self, const Tensor& index, const 
 }  // namespace
 
 void register_index_select(OperatorTable& table) {
-  table.add<index_select_out>("aten::index_select.out");
-  table.add<embedding_out>("aten::embedding.out");
-  table.add<index_copy_out>("aten::index_copy.out");
-  table.add<index_add_out>("aten::index_add.out");
-  table.add<index_reduce_out>("aten::index_reduce.out");
-  table.add<index_fill_scalar_out>("aten::index_fill.int_Scalar_out");
-  table.add<index_fill_tensor_out>("aten::index_fill.int_Tensor_out");
-  table.add<take_out>("aten::take.out");
-  table.add<put_out>("aten::put.out");
+  table.add<index_select_out>("aten::index_select.out", "self, dim, index, out");
+  table.add<embedding_out>("aten::embedding.out", "weight, indices, padding_idx, scale_grad_by_freq, sparse, out");
+  table.add<index_copy_out>("aten::index_copy.out", "self, dim, index, source, out");
+  table.add<index_add_out>("aten::index_add.out", "self, dim, index, source, alpha, out");
+  table.add<index_reduce_out>("aten::index_reduce.out", "self, dim, index, source, reduce, include_self, out");
+  table.add<index_fill_scalar_out>("aten::index_fill.int_Scalar_out", "self, dim, index, value, out");
+  table.add<index_fill_tensor_out>("aten::index_fill.int_Tensor_out", "self, dim, index, value, out");
+  table.add<take_out>("aten::take.out", "self, index, out");
+  table.add<put_out>("aten::put.out", "self, index, source, accumulate, out");
 }
 
 }  // namespace enr::ops

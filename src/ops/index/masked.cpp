@@ -232,14 +232,14 @@ void nonzero_static_out(OpContext& context, const Tensor& self, int64_t size, in
 }  // namespace
 
 void register_masked(OperatorTable& table) {
-  table.add<masked_fill_scalar_out>("aten::masked_fill.Scalar_out", kTruth<1>);
-  table.add<masked_fill_tensor_out>("aten::masked_fill.Tensor_out", kTruth<1>);
-  table.add<masked_fill_scalar_in_place>("aten::masked_fill_.Scalar", kTruth<1>);
-  table.add<masked_fill_tensor_in_place>("aten::masked_fill_.Tensor", kTruth<1>);
-  table.add<masked_scatter_out>("aten::masked_scatter.out", kTruth<1>);
-  table.add<masked_select_out>("aten::masked_select.out", kTruth<1>);
-  table.add<nonzero_out>("aten::nonzero.out", kTruth<0>);
-  table.add<nonzero_static_out>("aten::nonzero_static.out", kTruth<0>);
+  table.add<masked_fill_scalar_out>("aten::masked_fill.Scalar_out", "self, mask, value, out", kTruth<1>);
+  table.add<masked_fill_tensor_out>("aten::masked_fill.Tensor_out", "self, mask, value, out", kTruth<1>);
+  table.add<masked_fill_scalar_in_place>("aten::masked_fill_.Scalar", "self, mask, value", kTruth<1>);
+  table.add<masked_fill_tensor_in_place>("aten::masked_fill_.Tensor", "self, mask, value", kTruth<1>);
+  table.add<masked_scatter_out>("aten::masked_scatter.out", "self, mask, source, out", kTruth<1>);
+  table.add<masked_select_out>("aten::masked_select.out", "self, mask, out", kTruth<1>);
+  table.add<nonzero_out>("aten::nonzero.out", "self, out", kTruth<0>);
+  table.add<nonzero_static_out>("aten::nonzero_static.out", "self, size, fill_value, out", kTruth<0>);
 }
 
 }  // namespace enr::ops

@@ -271,6 +271,8 @@ void eig_out(OpContext& context, const Tensor& self, Tensor& values, Tensor& vec
 
 }  // namespace
 
-void register_eigen(OperatorTable& table) { table.add<eig_out>("aten::linalg_eig.out"); }
+void register_eigen(OperatorTable& table) {
+  table.add<eig_out>("aten::linalg_eig.out", "self, eigenvalues, eigenvectors");
+}
 
 }  // namespace enr::ops

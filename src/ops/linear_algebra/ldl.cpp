@@ -231,8 +231,8 @@ void ldl_solve_out(OpContext& context, const Tensor& ld, const Tensor& pivots, c
 }  // namespace
 
 void register_ldl(OperatorTable& table) {
-  table.add<ldl_factor_ex_out>("aten::linalg_ldl_factor_ex.out");
-  table.add<ldl_solve_out>("aten::linalg_ldl_solve.out");
+  table.add<ldl_factor_ex_out>("aten::linalg_ldl_factor_ex.out", "self, hermitian, check_errors, LD, pivots, info");
+  table.add<ldl_solve_out>("aten::linalg_ldl_solve.out", "LD, pivots, B, hermitian, out");
 }
 
 }  // namespace enr::ops

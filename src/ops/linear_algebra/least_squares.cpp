@@ -196,8 +196,8 @@ void pinv_out(OpContext& context, const Tensor& a, const Tensor* atol, const Ten
 }  // namespace
 
 void register_least_squares(OperatorTable& table) {
-  table.add<lstsq_out>("aten::linalg_lstsq.out");
-  table.add<pinv_out>("aten::linalg_pinv.atol_rtol_tensor_out");
+  table.add<lstsq_out>("aten::linalg_lstsq.out", "self, b, rcond, driver, solution, residuals, rank, singular_values");
+  table.add<pinv_out>("aten::linalg_pinv.atol_rtol_tensor_out", "self, atol, rtol, hermitian, out");
 }
 
 }  // namespace enr::ops

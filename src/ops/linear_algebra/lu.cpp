@@ -357,14 +357,14 @@ template void solve_lu(const double*, const int32_t*, size_t, double*, size_t, S
 template void solve_lu(const Complex*, const int32_t*, size_t, Complex*, size_t, Solve);
 
 void register_lu(OperatorTable& table) {
-  table.add<lu_factor_ex_out>("aten::linalg_lu_factor_ex.out");
-  table.add<lu_out>("aten::linalg_lu.out");
-  table.add<lu_unpack_out>("aten::lu_unpack.out");
-  table.add<lu_solve_out>("aten::linalg_lu_solve.out");
-  table.add<inv_ex_out>("aten::linalg_inv_ex.inverse");
-  table.add<det_out>("aten::_linalg_det.result");
-  table.add<slogdet_out>("aten::_linalg_slogdet.sign");
-  table.add<solve_ex_out>("aten::_linalg_solve_ex.result");
+  table.add<lu_factor_ex_out>("aten::linalg_lu_factor_ex.out", "A, pivot, check_errors, LU, pivots, info");
+  table.add<lu_out>("aten::linalg_lu.out", "A, pivot, P, L, U");
+  table.add<lu_unpack_out>("aten::lu_unpack.out", "LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U");
+  table.add<lu_solve_out>("aten::linalg_lu_solve.out", "LU, pivots, B, left, adjoint, out");
+  table.add<inv_ex_out>("aten::linalg_inv_ex.inverse", "A, check_errors, inverse, info");
+  table.add<det_out>("aten::_linalg_det.result", "A, result, LU, pivots");
+  table.add<slogdet_out>("aten::_linalg_slogdet.sign", "A, sign, logabsdet, LU, pivots");
+  table.add<solve_ex_out>("aten::_linalg_solve_ex.result", "A, B, left, check_errors, result, LU, pivots, info");
 }
 
 }  // namespace enr::ops

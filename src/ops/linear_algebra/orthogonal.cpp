@@ -172,11 +172,11 @@ void ormqr_out(OpContext& context, const Tensor& self, const Tensor& tau, const 
 }  // namespace
 
 void register_orthogonal(OperatorTable& table) {
-  table.add<linalg_qr_out>("aten::linalg_qr.out");
-  table.add<geqrf_out>("aten::geqrf.a");
-  table.add<householder_product_out>("aten::linalg_householder_product.out");
-  table.add<householder_product_out>("aten::orgqr.out");
-  table.add<ormqr_out>("aten::ormqr.out");
+  table.add<linalg_qr_out>("aten::linalg_qr.out", "A, mode, Q, R");
+  table.add<geqrf_out>("aten::geqrf.a", "self, a, tau");
+  table.add<householder_product_out>("aten::linalg_householder_product.out", "input, tau, out");
+  table.add<householder_product_out>("aten::orgqr.out", "self, input2, out");
+  table.add<ormqr_out>("aten::ormqr.out", "self, input2, input3, left, transpose, out");
 }
 
 }  // namespace enr::ops

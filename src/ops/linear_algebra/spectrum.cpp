@@ -312,9 +312,9 @@ template struct SingularValues<double>;
 template struct SingularValues<Complex>;
 
 void register_spectrum(OperatorTable& table) {
-  table.add<eigh_out>("aten::_linalg_eigh.eigenvalues");
-  table.add<svd_out>("aten::_linalg_svd.U");
-  table.add<matrix_exp_out>("aten::linalg_matrix_exp.out");
+  table.add<eigh_out>("aten::_linalg_eigh.eigenvalues", "A, UPLO, compute_v, eigenvalues, eigenvectors");
+  table.add<svd_out>("aten::_linalg_svd.U", "A, full_matrices, compute_uv, driver, U, S, Vh");
+  table.add<matrix_exp_out>("aten::linalg_matrix_exp.out", "self, out");
 }
 
 }  // namespace enr::ops

@@ -198,13 +198,13 @@ void cholesky_inverse_out(OpContext& context, const Tensor& self, bool upper, Te
 }  // namespace
 
 void register_triangular(OperatorTable& table) {
-  table.add<solve_triangular_out>("aten::linalg_solve_triangular.out");
-  table.add<triangular_solve_out>("aten::triangular_solve.X");
-  table.add<cholesky_ex_out>("aten::linalg_cholesky_ex.L");
-  table.add<cholesky_out>("aten::cholesky.out");
-  table.add<cholesky_solve_out>("aten::cholesky_solve.out");
-  table.add<cholesky_solve_out>("aten::_cholesky_solve_helper.out");
-  table.add<cholesky_inverse_out>("aten::cholesky_inverse.out");
+  table.add<solve_triangular_out>("aten::linalg_solve_triangular.out", "self, B, upper, left, unitriangular, out");
+  table.add<triangular_solve_out>("aten::triangular_solve.X", "self, A, upper, transpose, unitriangular, X, M");
+  table.add<cholesky_ex_out>("aten::linalg_cholesky_ex.L", "self, upper, check_errors, L, info");
+  table.add<cholesky_out>("aten::cholesky.out", "self, upper, out");
+  table.add<cholesky_solve_out>("aten::cholesky_solve.out", "self, input2, upper, out");
+  table.add<cholesky_solve_out>("aten::_cholesky_solve_helper.out", "self, A, upper, out");
+  table.add<cholesky_inverse_out>("aten::cholesky_inverse.out", "self, upper, out");
 }
 
 }  // namespace enr::ops

@@ -296,9 +296,13 @@ void math_attention_out(OpContext& context, const Tensor& query, const Tensor& k
 }  // namespace
 
 void register_attention(OperatorTable& table) {
-  table.add<attention_out>("aten::scaled_dot_product_attention.out");
-  table.add<flash_attention_out>("aten::_scaled_dot_product_flash_attention_for_cpu.out");
-  table.add<math_attention_out>("aten::_scaled_dot_product_attention_math.out");
+  table.add<attention_out>("aten::scaled_dot_product_attention.out",
+                           "query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, out");
+  table.add<flash_attention_out>("aten::_scaled_dot_product_flash_attention_for_cpu.out",
+                                 "query, key, value, dropout_p, is_causal, attn_mask, scale, out, log_sums");
+  table.add<math_attention_out>(
+      "aten::_scaled_dot_product_attention_math.out",
+      "query, key, value, attn_mask, dropout_p, is_causal, dropout_mask, scale, enable_gqa, out, weights");
 }
 
 }  // namespace enr::ops

@@ -287,11 +287,18 @@ void custom_quantized_sdpa_out(OpContext& context, const Tensor& query, const Te
 }  // namespace
 
 void register_cached_attention(OperatorTable& table) {
-  table.add<update_cache_out>("llama::update_cache.out");
-  table.add<update_cache_with_indices_out>("llama::update_cache_with_indices.out");
-  table.add<custom_sdpa_out>("llama::custom_sdpa.out");
-  table.add<sdpa_with_kv_cache_out>("llama::sdpa_with_kv_cache.out");
-  table.add<custom_quantized_sdpa_out>("llama::custom_quantized_sdpa.out");
+  table.add<update_cache_out>("llama::update_cache.out", "value, cache, start_pos, out");
+  table.add<update_cache_with_indices_out>("llama::update_cache_with_indices.out",
+                                           "value, cache, start_pos, indices, out");
+  table.add<custom_sdpa_out>("llama::custom_sdpa.out",
+                             "query, key, value, start_pos, attn_mask, drpout_p, is_causal, scale, out");
+  table.add<sdpa_with_kv_cache_out>(
+      "llama::sdpa_with_kv_cache.out",
+      "query, key, value, key_cache, value_cache, start_pos, seq_len, attn_mask, drpout_p, is_causal, scale, out");
+  table.add<custom_quantized_sdpa_out>(
+      "llama::custom_quantized_sdpa.out",
+      "query, key, value, start_pos, attn_mask, drpout_p, is_causal, scale, q_zero_points, q_scales, k_zero_points, "
+      "k_scales, v_zero_points, v_scales, is_seq_at_dim_2, out");
 }
 
 }  // namespace enr::ops

@@ -129,6 +129,8 @@ void lstm_out(OpContext& context, const Tensor& input, const Tensor& h0, const T
 
 }  // namespace
 
-void register_lstm(OperatorTable& table) { table.add<lstm_out>("etnp::lstm.out"); }
+void register_lstm(OperatorTable& table) {
+  table.add<lstm_out>("etnp::lstm.out", "input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, hn, cn");
+}
 
 }  // namespace enr::ops

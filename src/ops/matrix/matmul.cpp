@@ -393,17 +393,17 @@ void linear_out(OpContext& context, const Tensor& input, const Tensor& weight, c
 }  // namespace
 
 void register_matmul(OperatorTable& table) {
-  table.add<mm_out>("aten::mm.out");
-  table.add<addmm_out>("aten::addmm.out");
-  table.add<bmm_out>("aten::bmm.out");
-  table.add<baddbmm_out>("aten::baddbmm.out");
-  table.add<linear_out>("aten::linear.out");
-  table.add<mm_dtype_out>("aten::mm.dtype_out");
-  table.add<addmm_dtype_out>("aten::addmm.dtype_out");
-  table.add<bmm_dtype_out>("aten::bmm.dtype_out");
-  table.add<baddbmm_dtype_out>("aten::baddbmm.dtype_out");
-  table.add<int_mm_out>("aten::_int_mm.out");
-  table.add<addmm_activation_out>("aten::_addmm_activation.out");
+  table.add<mm_out>("aten::mm.out", "self, mat2, out");
+  table.add<addmm_out>("aten::addmm.out", "self, mat1, mat2, beta, alpha, out");
+  table.add<bmm_out>("aten::bmm.out", "self, mat2, out");
+  table.add<baddbmm_out>("aten::baddbmm.out", "self, batch1, batch2, beta, alpha, out");
+  table.add<linear_out>("aten::linear.out", "input, weight, bias, out");
+  table.add<mm_dtype_out>("aten::mm.dtype_out", "self, mat2, out_dtype, out");
+  table.add<addmm_dtype_out>("aten::addmm.dtype_out", "self, mat1, mat2, out_dtype, beta, alpha, out");
+  table.add<bmm_dtype_out>("aten::bmm.dtype_out", "self, mat2, out_dtype, out");
+  table.add<baddbmm_dtype_out>("aten::baddbmm.dtype_out", "self, batch1, batch2, out_dtype, beta, alpha, out");
+  table.add<int_mm_out>("aten::_int_mm.out", "self, mat2, out");
+  table.add<addmm_activation_out>("aten::_addmm_activation.out", "self, mat1, mat2, beta, alpha, use_gelu, out");
 }
 
 }  // namespace enr::ops

@@ -351,19 +351,19 @@ void trilinear_out(OpContext& context, const Tensor& i1, const Tensor& i2, const
 }  // namespace
 
 void register_products(OperatorTable& table) {
-  table.add<trilinear_out>("aten::_trilinear.out");
-  table.add<dot_out>("aten::dot.out");
-  table.add<vdot_out>("aten::vdot.out");
-  table.add<mv_out>("aten::mv.out");
-  table.add<addmv_out>("aten::addmv.out");
-  table.add<outer_out>("aten::outer.out");
-  table.add<outer_out>("aten::ger.out");
-  table.add<addr_out>("aten::addr.out");
-  table.add<addbmm_out>("aten::addbmm.out");
-  table.add<inner_out>("aten::inner.out");
-  table.add<matmul_out>("aten::matmul.out");
-  table.add<matmul_out>("aten::linalg_matmul.out");
-  table.add<linalg_vecdot_out>("aten::linalg_vecdot.out");
+  table.add<trilinear_out>("aten::_trilinear.out", "i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim, out");
+  table.add<dot_out>("aten::dot.out", "self, tensor, out");
+  table.add<vdot_out>("aten::vdot.out", "self, other, out");
+  table.add<mv_out>("aten::mv.out", "self, vec, out");
+  table.add<addmv_out>("aten::addmv.out", "self, mat, vec, beta, alpha, out");
+  table.add<outer_out>("aten::outer.out", "self, vec2, out");
+  table.add<outer_out>("aten::ger.out", "self, vec2, out");
+  table.add<addr_out>("aten::addr.out", "self, vec1, vec2, beta, alpha, out");
+  table.add<addbmm_out>("aten::addbmm.out", "self, batch1, batch2, beta, alpha, out");
+  table.add<inner_out>("aten::inner.out", "self, other, out");
+  table.add<matmul_out>("aten::matmul.out", "self, other, out");
+  table.add<matmul_out>("aten::linalg_matmul.out", "self, other, out");
+  table.add<linalg_vecdot_out>("aten::linalg_vecdot.out", "x, y, dim, out");
 }
 
 }  // namespace enr::ops

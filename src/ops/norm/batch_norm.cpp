@@ -141,12 +141,21 @@ void no_update_out(OpContext& context, const Tensor& input, const Tensor* weight
 }  // namespace
 
 void register_batch_norm(OperatorTable& table) {
-  table.add<batch_norm_out>("aten::native_batch_norm.out");
-  table.add<batch_norm_out>("aten::_native_batch_norm_legit.out");
-  table.add<no_stats_out>("aten::_native_batch_norm_legit.no_stats_out");
-  table.add<with_update_out>("aten::_batch_norm_with_update.out");
-  table.add<no_update_out>("aten::_batch_norm_no_update.out");
-  table.add<no_training_out>("aten::_native_batch_norm_legit_no_training.out");
+  table.add<batch_norm_out>(
+      "aten::native_batch_norm.out",
+      "input, weight, bias, running_mean, running_var, training, momentum, eps, out, save_mean, save_invstd");
+  table.add<batch_norm_out>(
+      "aten::_native_batch_norm_legit.out",
+      "input, weight, bias, running_mean, running_var, training, momentum, eps, out, save_mean, save_invstd");
+  table.add<no_stats_out>("aten::_native_batch_norm_legit.no_stats_out",
+                          "input, weight, bias, training, momentum, eps, out, save_mean, save_invstd");
+  table.add<with_update_out>(
+      "aten::_batch_norm_with_update.out",
+      "input, weight, bias, running_mean, running_var, momentum, eps, out, save_mean, save_invstd, reserve");
+  table.add<no_update_out>("aten::_batch_norm_no_update.out",
+                           "input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2, out3");
+  table.add<no_training_out>("aten::_native_batch_norm_legit_no_training.out",
+                             "input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2");
 }
 
 }  // namespace enr::ops

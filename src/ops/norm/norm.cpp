@@ -222,11 +222,13 @@ void weight_norm_out(OpContext& context, const Tensor& v, const Tensor& g, int64
 }  // namespace
 
 void register_norm(OperatorTable& table) {
-  table.add<weight_norm_out>("aten::_weight_norm_interface.out");
-  table.add<native_layer_norm_out>("aten::native_layer_norm.out");
-  table.add<native_group_norm_out>("aten::native_group_norm.out");
-  table.add<rms_norm_out>("aten::rms_norm.out");
-  table.add<fused_rms_norm_out>("aten::_fused_rms_norm.out");
+  table.add<weight_norm_out>("aten::_weight_norm_interface.out", "v, g, dim, out0, out1");
+  table.add<native_layer_norm_out>("aten::native_layer_norm.out",
+                                   "input, normalized_shape, weight, bias, eps, out0, out1, out2");
+  table.add<native_group_norm_out>("aten::native_group_norm.out",
+                                   "input, weight, bias, N, C, HxW, group, eps, out0, out1, out2");
+  table.add<rms_norm_out>("aten::rms_norm.out", "input, normalized_shape, weight, eps, out");
+  table.add<fused_rms_norm_out>("aten::_fused_rms_norm.out", "input, normalized_shape, weight, eps, out, rstd_out");
 }
 
 }  // namespace enr::ops

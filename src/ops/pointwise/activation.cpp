@@ -194,25 +194,25 @@ void glu_out(OpContext& context, const Tensor& self, int64_t dim, Tensor& out) {
 }  // namespace
 
 void register_activation(OperatorTable& table) {
-  table.add<relu_out>("aten::relu.out");
-  table.add<relu6_out>("aten::relu6.out");
-  table.add<hardtanh>("aten::hardtanh.out");
-  table.add<leaky_relu_out>("aten::leaky_relu.out");
-  table.add<elu_out>("aten::elu.out");
-  table.add<celu_out>("aten::celu.out");
-  table.add<selu_out>("aten::selu.out");
-  table.add<gelu_out>("aten::gelu.out");
-  table.add<glu_out>("aten::glu.out");
-  table.add<silu_out>("aten::silu.out");
-  table.add<plain<Unary::kMish>>("aten::mish.out");
-  table.add<plain<Unary::kHardSwish>>("aten::hardswish.out");
-  table.add<plain<Unary::kHardSigmoid>>("aten::hardsigmoid.out");
-  table.add<plain<Unary::kLogSigmoid>>("aten::log_sigmoid.out");
-  table.add<log_sigmoid_forward_output>("aten::log_sigmoid_forward.output");
-  table.add<softplus_out>("aten::softplus.out");
-  table.add<threshold_out>("aten::threshold.out");
-  table.add<shrink_out<HardShrink>>("aten::hardshrink.out");
-  table.add<shrink_out<SoftShrink>>("aten::softshrink.out");
+  table.add<relu_out>("aten::relu.out", "self, out");
+  table.add<relu6_out>("aten::relu6.out", "self, out");
+  table.add<hardtanh>("aten::hardtanh.out", "self, min_val, max_val, out");
+  table.add<leaky_relu_out>("aten::leaky_relu.out", "self, negative_slope, out");
+  table.add<elu_out>("aten::elu.out", "self, alpha, scale, input_scale, out");
+  table.add<celu_out>("aten::celu.out", "self, alpha, out");
+  table.add<selu_out>("aten::selu.out", "self, out");
+  table.add<gelu_out>("aten::gelu.out", "self, approximate, out");
+  table.add<glu_out>("aten::glu.out", "self, dim, out");
+  table.add<silu_out>("aten::silu.out", "self, out");
+  table.add<plain<Unary::kMish>>("aten::mish.out", "self, out");
+  table.add<plain<Unary::kHardSwish>>("aten::hardswish.out", "self, out");
+  table.add<plain<Unary::kHardSigmoid>>("aten::hardsigmoid.out", "self, out");
+  table.add<plain<Unary::kLogSigmoid>>("aten::log_sigmoid.out", "self, out");
+  table.add<log_sigmoid_forward_output>("aten::log_sigmoid_forward.output", "self, output, buffer");
+  table.add<softplus_out>("aten::softplus.out", "self, beta, threshold, out");
+  table.add<threshold_out>("aten::threshold.out", "self, threshold, value, out");
+  table.add<shrink_out<HardShrink>>("aten::hardshrink.out", "self, lambd, out");
+  table.add<shrink_out<SoftShrink>>("aten::softshrink.out", "self, lambd, out");
 }
 
 }  // namespace enr::ops

@@ -182,32 +182,32 @@ void rest_scalar_tensor_out(OpContext& context, const Scalar& self, const Tensor
 }  // namespace
 
 void register_arithmetic(OperatorTable& table) {
-  table.add<add_out>("aten::add.out");
-  table.add<add_relu_out>("aten::_add_relu.out");
-  table.add<add_scalar_out>("aten::add.Scalar_out");
-  table.add<sub_out>("aten::sub.out");
-  table.add<sub_out>("aten::subtract.out");
-  table.add<sub_scalar_out>("aten::sub.Scalar_out");
-  table.add<rsub_out>("aten::rsub.Tensor_out");
-  table.add<rsub_scalar_out>("aten::rsub.Scalar_out");
-  table.add<mul_out>("aten::mul.out");
-  table.add<mul_out>("aten::multiply.out");
-  table.add<mul_scalar_out>("aten::mul.Scalar_out");
-  table.add<triple_out>("etnp::triple.out");
-  table.add<div_out>("aten::div.out");
-  table.add<div_out>("aten::divide.out");
-  table.add<div_out>("aten::true_divide.out");
-  table.add<div_scalar_out>("aten::div.Scalar_out");
-  table.add<div_out_mode>("aten::div.out_mode");
-  table.add<div_out_mode>("aten::divide.out_mode");
-  table.add<div_scalar_mode_out>("aten::div.Scalar_mode_out");
-  table.add<floor_divide_out>("aten::floor_divide.out");
-  table.add<floor_divide_scalar_out>("aten::floor_divide.Scalar_out");
-  table.add<rest_out<Binary::kFmod>>("aten::fmod.Tensor_out");
-  table.add<rest_scalar_out<Binary::kFmod>>("aten::fmod.Scalar_out");
-  table.add<rest_out<Binary::kRemainder>>("aten::remainder.Tensor_out");
-  table.add<rest_scalar_out<Binary::kRemainder>>("aten::remainder.Scalar_out");
-  table.add<rest_scalar_tensor_out<Binary::kRemainder>>("aten::remainder.Scalar_Tensor_out");
+  table.add<add_out>("aten::add.out", "self, other, alpha, out");
+  table.add<add_relu_out>("aten::_add_relu.out", "self, other, alpha, out");
+  table.add<add_scalar_out>("aten::add.Scalar_out", "self, other, alpha, out");
+  table.add<sub_out>("aten::sub.out", "self, other, alpha, out");
+  table.add<sub_out>("aten::subtract.out", "self, other, alpha, out");
+  table.add<sub_scalar_out>("aten::sub.Scalar_out", "self, other, alpha, out");
+  table.add<rsub_out>("aten::rsub.Tensor_out", "self, other, alpha, out");
+  table.add<rsub_scalar_out>("aten::rsub.Scalar_out", "self, other, alpha, out");
+  table.add<mul_out>("aten::mul.out", "self, other, out");
+  table.add<mul_out>("aten::multiply.out", "self, other, out");
+  table.add<mul_scalar_out>("aten::mul.Scalar_out", "self, other, out");
+  table.add<triple_out>("etnp::triple.out", "self, out");
+  table.add<div_out>("aten::div.out", "self, other, out");
+  table.add<div_out>("aten::divide.out", "self, other, out");
+  table.add<div_out>("aten::true_divide.out", "self, other, out");
+  table.add<div_scalar_out>("aten::div.Scalar_out", "self, other, out");
+  table.add<div_out_mode>("aten::div.out_mode", "self, other, rounding_mode, out");
+  table.add<div_out_mode>("aten::divide.out_mode", "self, other, rounding_mode, out");
+  table.add<div_scalar_mode_out>("aten::div.Scalar_mode_out", "self, other, rounding_mode, out");
+  table.add<floor_divide_out>("aten::floor_divide.out", "self, other, out");
+  table.add<floor_divide_scalar_out>("aten::floor_divide.Scalar_out", "self, other, out");
+  table.add<rest_out<Binary::kFmod>>("aten::fmod.Tensor_out", "self, other, out");
+  table.add<rest_scalar_out<Binary::kFmod>>("aten::fmod.Scalar_out", "self, other, out");
+  table.add<rest_out<Binary::kRemainder>>("aten::remainder.Tensor_out", "self, other, out");
+  table.add<rest_scalar_out<Binary::kRemainder>>("aten::remainder.Scalar_out", "self, other, out");
+  table.add<rest_scalar_tensor_out<Binary::kRemainder>>("aten::remainder.Scalar_Tensor_out", "self, other, out");
 }
 
 }  // namespace enr::ops

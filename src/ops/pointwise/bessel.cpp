@@ -128,22 +128,22 @@ double bessel_y1(double x) { return x < 0 || std::isinf(x) ? kNan : ::y1(x); }
 }  // namespace
 
 void register_bessel(OperatorTable& table) {
-  table.add<function_out<InDouble<bessel_i<0>>>>("aten::i0.out");
-  table.add<function_out<InDouble<bessel_i<0>>>>("aten::special_modified_bessel_i0.out");
-  table.add<function_out<InDouble<bessel_i<1>>>>("aten::special_i1.out");
-  table.add<function_out<InDouble<bessel_i<1>>>>("aten::special_modified_bessel_i1.out");
-  table.add<function_out<InDouble<scaled_i<0>>>>("aten::special_i0e.out");
-  table.add<function_out<InDouble<scaled_i<1>>>>("aten::special_i1e.out");
-  table.add<function_out<InDouble<bessel_k<0, false>>>>("aten::special_modified_bessel_k0.out");
-  table.add<function_out<InDouble<bessel_k<1, false>>>>("aten::special_modified_bessel_k1.out");
-  table.add<function_out<InDouble<bessel_k<0, true>>>>("aten::special_scaled_modified_bessel_k0.out");
-  table.add<function_out<InDouble<bessel_k<1, true>>>>("aten::special_scaled_modified_bessel_k1.out");
-  table.add<function_out<InDouble<bessel_j0>>>("aten::special_bessel_j0.out");
-  table.add<function_out<InDouble<bessel_j1>>>("aten::special_bessel_j1.out");
-  table.add<function_out<InDouble<bessel_y0>>>("aten::special_bessel_y0.out");
-  table.add<function_out<InDouble<bessel_y1>>>("aten::special_bessel_y1.out");
-  table.add<function_out<InDouble<spherical_j0>>>("aten::special_spherical_bessel_j0.out");
-  table.add<function_out<InDouble<airy>>>("aten::special_airy_ai.out");
+  table.add<function_out<InDouble<bessel_i<0>>>>("aten::i0.out", "self, out");
+  table.add<function_out<InDouble<bessel_i<0>>>>("aten::special_modified_bessel_i0.out", "self, out");
+  table.add<function_out<InDouble<bessel_i<1>>>>("aten::special_i1.out", "self, out");
+  table.add<function_out<InDouble<bessel_i<1>>>>("aten::special_modified_bessel_i1.out", "self, out");
+  table.add<function_out<InDouble<scaled_i<0>>>>("aten::special_i0e.out", "self, out");
+  table.add<function_out<InDouble<scaled_i<1>>>>("aten::special_i1e.out", "self, out");
+  table.add<function_out<InDouble<bessel_k<0, false>>>>("aten::special_modified_bessel_k0.out", "self, out");
+  table.add<function_out<InDouble<bessel_k<1, false>>>>("aten::special_modified_bessel_k1.out", "self, out");
+  table.add<function_out<InDouble<bessel_k<0, true>>>>("aten::special_scaled_modified_bessel_k0.out", "x, out");
+  table.add<function_out<InDouble<bessel_k<1, true>>>>("aten::special_scaled_modified_bessel_k1.out", "x, out");
+  table.add<function_out<InDouble<bessel_j0>>>("aten::special_bessel_j0.out", "self, out");
+  table.add<function_out<InDouble<bessel_j1>>>("aten::special_bessel_j1.out", "self, out");
+  table.add<function_out<InDouble<bessel_y0>>>("aten::special_bessel_y0.out", "self, out");
+  table.add<function_out<InDouble<bessel_y1>>>("aten::special_bessel_y1.out", "self, out");
+  table.add<function_out<InDouble<spherical_j0>>>("aten::special_spherical_bessel_j0.out", "x, out");
+  table.add<function_out<InDouble<airy>>>("aten::special_airy_ai.out", "x, out");
 }
 
 }  // namespace enr::ops

@@ -276,54 +276,56 @@ void divisor_out(OpContext& context, const Tensor& self, const Tensor& other, Te
 }  // namespace
 
 void register_binary(OperatorTable& table) {
-  table.add<pow_out>("aten::pow.Tensor_Tensor_out");
-  table.add<pow_tensor_scalar_out>("aten::pow.Tensor_Scalar_out");
-  table.add<pow_scalar_out>("aten::pow.Scalar_out");
-  table.add<float_power_out>("aten::float_power.Tensor_Tensor_out");
-  table.add<float_power_tensor_scalar_out>("aten::float_power.Tensor_Scalar_out");
-  table.add<float_power_scalar_out>("aten::float_power.Scalar_out");
-  table.add<to_floating_out<Binary::kAtan2>>("aten::atan2.out");
-  table.add<to_floating_out<Binary::kCopysign>>("aten::copysign.out");
-  table.add<copysign_scalar_out>("aten::copysign.Scalar_out");
-  table.add<floating_out<Binary::kHypot>>("aten::hypot.out");
-  table.add<logaddexp_out>("aten::logaddexp.out");
-  table.add<logaddexp2_out>("aten::logaddexp2.out");
-  table.add<xlog1py_out>("aten::special_xlog1py.out");
-  table.add<nextafter_out>("aten::nextafter.out");
-  table.add<heaviside_out>("aten::heaviside.out");
-  table.add<xlogy_out>("aten::xlogy.OutTensor");
-  table.add<xlogy_scalar_other_out>("aten::xlogy.OutScalar_Other");
-  table.add<xlogy_scalar_self_out>("aten::xlogy.OutScalar_Self");
-  table.add<divisor_out<Gcd>>("aten::gcd.out");
-  table.add<divisor_out<Lcm>>("aten::lcm.out");
+  table.add<pow_out>("aten::pow.Tensor_Tensor_out", "self, exponent, out");
+  table.add<pow_tensor_scalar_out>("aten::pow.Tensor_Scalar_out", "self, exponent, out");
+  table.add<pow_scalar_out>("aten::pow.Scalar_out", "self, exponent, out");
+  table.add<float_power_out>("aten::float_power.Tensor_Tensor_out", "self, exponent, out");
+  table.add<float_power_tensor_scalar_out>("aten::float_power.Tensor_Scalar_out", "self, exponent, out");
+  table.add<float_power_scalar_out>("aten::float_power.Scalar_out", "self, exponent, out");
+  table.add<to_floating_out<Binary::kAtan2>>("aten::atan2.out", "self, other, out");
+  table.add<to_floating_out<Binary::kCopysign>>("aten::copysign.out", "self, other, out");
+  table.add<copysign_scalar_out>("aten::copysign.Scalar_out", "self, other, out");
+  table.add<floating_out<Binary::kHypot>>("aten::hypot.out", "self, other, out");
+  table.add<logaddexp_out>("aten::logaddexp.out", "self, other, out");
+  table.add<logaddexp2_out>("aten::logaddexp2.out", "self, other, out");
+  table.add<xlog1py_out>("aten::special_xlog1py.out", "self, other, out");
+  table.add<nextafter_out>("aten::nextafter.out", "self, other, out");
+  table.add<heaviside_out>("aten::heaviside.out", "self, values, out");
+  table.add<xlogy_out>("aten::xlogy.OutTensor", "self, other, out");
+  table.add<xlogy_scalar_other_out>("aten::xlogy.OutScalar_Other", "self, other, out");
+  table.add<xlogy_scalar_self_out>("aten::xlogy.OutScalar_Self", "self, other, out");
+  table.add<divisor_out<Gcd>>("aten::gcd.out", "self, other, out");
+  table.add<divisor_out<Lcm>>("aten::lcm.out", "self, other, out");
 
-  table.add<extreme_out<Binary::kMaximum>>("aten::maximum.out");
-  table.add<extreme_out<Binary::kMaximum>>("aten::max.out");
-  table.add<extreme_out<Binary::kMinimum>>("aten::minimum.out");
-  table.add<extreme_out<Binary::kMinimum>>("aten::min.out");
-  table.add<extreme_out<Binary::kFmax>>("aten::fmax.out");
-  table.add<extreme_out<Binary::kFmin>>("aten::fmin.out");
+  table.add<extreme_out<Binary::kMaximum>>("aten::maximum.out", "self, other, out");
+  table.add<extreme_out<Binary::kMaximum>>("aten::max.out", "self, other, out");
+  table.add<extreme_out<Binary::kMinimum>>("aten::minimum.out", "self, other, out");
+  table.add<extreme_out<Binary::kMinimum>>("aten::min.out", "self, other, out");
+  table.add<extreme_out<Binary::kFmax>>("aten::fmax.out", "self, other, out");
+  table.add<extreme_out<Binary::kFmin>>("aten::fmin.out", "self, other, out");
 
-  table.add<bits_out<Binary::kAnd>>("aten::bitwise_and.Tensor_out", kTruth<0, 1>);
-  table.add<bits_scalar_out<Binary::kAnd>>("aten::bitwise_and.Scalar_out");
-  table.add<bits_scalar_tensor_out<Binary::kAnd>>("aten::bitwise_and.Scalar_Tensor_out");
-  table.add<bits_out<Binary::kOr>>("aten::bitwise_or.Tensor_out", kTruth<0, 1>);
-  table.add<bits_scalar_out<Binary::kOr>>("aten::bitwise_or.Scalar_out");
-  table.add<bits_scalar_tensor_out<Binary::kOr>>("aten::bitwise_or.Scalar_Tensor_out");
-  table.add<bits_out<Binary::kXor>>("aten::bitwise_xor.Tensor_out", kTruth<0, 1>);
-  table.add<bits_scalar_out<Binary::kXor>>("aten::bitwise_xor.Scalar_out");
-  table.add<bits_scalar_tensor_out<Binary::kXor>>("aten::bitwise_xor.Scalar_Tensor_out");
+  table.add<bits_out<Binary::kAnd>>("aten::bitwise_and.Tensor_out", "self, other, out", kTruth<0, 1>);
+  table.add<bits_scalar_out<Binary::kAnd>>("aten::bitwise_and.Scalar_out", "self, other, out");
+  table.add<bits_scalar_tensor_out<Binary::kAnd>>("aten::bitwise_and.Scalar_Tensor_out", "self, other, out");
+  table.add<bits_out<Binary::kOr>>("aten::bitwise_or.Tensor_out", "self, other, out", kTruth<0, 1>);
+  table.add<bits_scalar_out<Binary::kOr>>("aten::bitwise_or.Scalar_out", "self, other, out");
+  table.add<bits_scalar_tensor_out<Binary::kOr>>("aten::bitwise_or.Scalar_Tensor_out", "self, other, out");
+  table.add<bits_out<Binary::kXor>>("aten::bitwise_xor.Tensor_out", "self, other, out", kTruth<0, 1>);
+  table.add<bits_scalar_out<Binary::kXor>>("aten::bitwise_xor.Scalar_out", "self, other, out");
+  table.add<bits_scalar_tensor_out<Binary::kXor>>("aten::bitwise_xor.Scalar_Tensor_out", "self, other, out");
 
-  table.add<shift_out<Binary::kShiftLeft>>("aten::bitwise_left_shift.Tensor_out");
-  table.add<shift_scalar_out<Binary::kShiftLeft>>("aten::bitwise_left_shift.Tensor_Scalar_out");
-  table.add<shift_scalar_tensor_out<Binary::kShiftLeft>>("aten::bitwise_left_shift.Scalar_Tensor_out");
-  table.add<shift_out<Binary::kShiftLeft>>("aten::__lshift__.Tensor_out");
-  table.add<shift_scalar_out<Binary::kShiftLeft>>("aten::__lshift__.Scalar_out");
-  table.add<shift_out<Binary::kShiftRight>>("aten::bitwise_right_shift.Tensor_out");
-  table.add<shift_scalar_out<Binary::kShiftRight>>("aten::bitwise_right_shift.Tensor_Scalar_out");
-  table.add<shift_scalar_tensor_out<Binary::kShiftRight>>("aten::bitwise_right_shift.Scalar_Tensor_out");
-  table.add<shift_out<Binary::kShiftRight>>("aten::__rshift__.Tensor_out");
-  table.add<shift_scalar_out<Binary::kShiftRight>>("aten::__rshift__.Scalar_out");
+  table.add<shift_out<Binary::kShiftLeft>>("aten::bitwise_left_shift.Tensor_out", "self, other, out");
+  table.add<shift_scalar_out<Binary::kShiftLeft>>("aten::bitwise_left_shift.Tensor_Scalar_out", "self, other, out");
+  table.add<shift_scalar_tensor_out<Binary::kShiftLeft>>("aten::bitwise_left_shift.Scalar_Tensor_out",
+                                                         "self, other, out");
+  table.add<shift_out<Binary::kShiftLeft>>("aten::__lshift__.Tensor_out", "self, other, out");
+  table.add<shift_scalar_out<Binary::kShiftLeft>>("aten::__lshift__.Scalar_out", "self, other, out");
+  table.add<shift_out<Binary::kShiftRight>>("aten::bitwise_right_shift.Tensor_out", "self, other, out");
+  table.add<shift_scalar_out<Binary::kShiftRight>>("aten::bitwise_right_shift.Tensor_Scalar_out", "self, other, out");
+  table.add<shift_scalar_tensor_out<Binary::kShiftRight>>("aten::bitwise_right_shift.Scalar_Tensor_out",
+                                                          "self, other, out");
+  table.add<shift_out<Binary::kShiftRight>>("aten::__rshift__.Tensor_out", "self, other, out");
+  table.add<shift_scalar_out<Binary::kShiftRight>>("aten::__rshift__.Scalar_out", "self, other, out");
 }
 
 }  // namespace enr::ops

@@ -119,24 +119,24 @@ void allclose_out(OpContext& context, const Tensor& self, const Tensor& other, d
 }  // namespace
 
 void register_comparison(OperatorTable& table) {
-  table.add<compare_out<Comparison::kEq>>("aten::eq.Tensor_out");
-  table.add<compare_scalar_out<Comparison::kEq>>("aten::eq.Scalar_out");
-  table.add<compare_out<Comparison::kNe>>("aten::ne.Tensor_out");
-  table.add<compare_scalar_out<Comparison::kNe>>("aten::ne.Scalar_out");
-  table.add<compare_out<Comparison::kLt>>("aten::lt.Tensor_out");
-  table.add<compare_scalar_out<Comparison::kLt>>("aten::lt.Scalar_out");
-  table.add<compare_out<Comparison::kLe>>("aten::le.Tensor_out");
-  table.add<compare_scalar_out<Comparison::kLe>>("aten::le.Scalar_out");
-  table.add<compare_out<Comparison::kGt>>("aten::gt.Tensor_out");
-  table.add<compare_scalar_out<Comparison::kGt>>("aten::gt.Scalar_out");
-  table.add<compare_out<Comparison::kGe>>("aten::ge.Tensor_out");
-  table.add<compare_scalar_out<Comparison::kGe>>("aten::ge.Scalar_out");
-  table.add<logical_out<Comparison::kLogicalAnd>>("aten::logical_and.out", kTruth<0, 1>);
-  table.add<logical_out<Comparison::kLogicalOr>>("aten::logical_or.out", kTruth<0, 1>);
-  table.add<logical_out<Comparison::kLogicalXor>>("aten::logical_xor.out", kTruth<0, 1>);
-  table.add<isclose_out>("aten::isclose.out");
-  table.add<allclose_out>("aten::allclose.out");
-  table.add<allclose_out>("aten::allclose.Tensor");
+  table.add<compare_out<Comparison::kEq>>("aten::eq.Tensor_out", "self, other, out");
+  table.add<compare_scalar_out<Comparison::kEq>>("aten::eq.Scalar_out", "self, other, out");
+  table.add<compare_out<Comparison::kNe>>("aten::ne.Tensor_out", "self, other, out");
+  table.add<compare_scalar_out<Comparison::kNe>>("aten::ne.Scalar_out", "self, other, out");
+  table.add<compare_out<Comparison::kLt>>("aten::lt.Tensor_out", "self, other, out");
+  table.add<compare_scalar_out<Comparison::kLt>>("aten::lt.Scalar_out", "self, other, out");
+  table.add<compare_out<Comparison::kLe>>("aten::le.Tensor_out", "self, other, out");
+  table.add<compare_scalar_out<Comparison::kLe>>("aten::le.Scalar_out", "self, other, out");
+  table.add<compare_out<Comparison::kGt>>("aten::gt.Tensor_out", "self, other, out");
+  table.add<compare_scalar_out<Comparison::kGt>>("aten::gt.Scalar_out", "self, other, out");
+  table.add<compare_out<Comparison::kGe>>("aten::ge.Tensor_out", "self, other, out");
+  table.add<compare_scalar_out<Comparison::kGe>>("aten::ge.Scalar_out", "self, other, out");
+  table.add<logical_out<Comparison::kLogicalAnd>>("aten::logical_and.out", "self, other, out", kTruth<0, 1>);
+  table.add<logical_out<Comparison::kLogicalOr>>("aten::logical_or.out", "self, other, out", kTruth<0, 1>);
+  table.add<logical_out<Comparison::kLogicalXor>>("aten::logical_xor.out", "self, other, out", kTruth<0, 1>);
+  table.add<isclose_out>("aten::isclose.out", "self, other, rtol, atol, equal_nan, out");
+  table.add<allclose_out>("aten::allclose.out", "self, other, rtol, atol, equal_nan, dummy_param, out");
+  table.add<allclose_out>("aten::allclose.Tensor", "self, other, rtol, atol, equal_nan, dummy_param, out");
 }
 
 }  // namespace enr::ops

@@ -94,9 +94,9 @@ void angle_out(OpContext& context, const Tensor& self, Tensor& out) {
 }  // namespace
 
 void register_complex_parts(OperatorTable& table) {
-  table.add<complex_out>("aten::complex.out");
-  table.add<polar_out>("aten::polar.out");
-  table.add<angle_out>("aten::angle.out");
+  table.add<complex_out>("aten::complex.out", "real, imag, out");
+  table.add<polar_out>("aten::polar.out", "abs, angle, out");
+  table.add<angle_out>("aten::angle.out", "self, out");
 }
 
 }  // namespace enr::ops

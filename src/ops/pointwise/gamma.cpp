@@ -193,23 +193,25 @@ void mvlgamma_out(OpContext& context, const Tensor& self, int64_t p, Tensor& out
 }  // namespace
 
 void register_gamma(OperatorTable& table) {
-  table.add<function_out<InDouble<digamma>>>("aten::digamma.out");
-  table.add<polygamma_out>("aten::polygamma.out");
-  table.add<polygamma_out>("aten::special_polygamma.out");
-  table.add<mvlgamma_out>("aten::mvlgamma.out");
-  table.add<mvlgamma_out>("aten::special_multigammaln.out");
+  table.add<function_out<InDouble<digamma>>>("aten::digamma.out", "self, out");
+  table.add<polygamma_out>("aten::polygamma.out", "n, self, out");
+  table.add<polygamma_out>("aten::special_polygamma.out", "n, self, out");
+  table.add<mvlgamma_out>("aten::mvlgamma.out", "self, p, out");
+  table.add<mvlgamma_out>("aten::special_multigammaln.out", "self, p, out");
   for (const char* name : {"aten::igamma.out", "aten::special_gammainc.out"}) {
-    table.add<function_of_two_out<InDouble<lower_gamma>>>(name);
+    table.add<function_of_two_out<InDouble<lower_gamma>>>(name, "self, other, out");
   }
   for (const char* name : {"aten::igammac.out", "aten::special_gammaincc.out"}) {
-    table.add<function_of_two_out<InDouble<upper_gamma>>>(name);
+    table.add<function_of_two_out<InDouble<upper_gamma>>>(name, "self, other, out");
   }
-  table.add<function_of_two_out<InDouble<zeta>>>("aten::special_zeta.out");
-  table.add<function_of_number_and_tensor_out<InDouble<zeta>>>("aten::special_zeta.self_scalar_out");
-  table.add<function_of_tensor_and_number_out<InDouble<zeta>>>("aten::special_zeta.other_scalar_out");
-  table.add<function_out<InDouble<scaled_erfc>>>("aten::special_erfcx.out");
-  table.add<function_out<InDouble<log_normal_share>>>("aten::special_log_ndtr.out");
-  table.add<function_out<InDouble<normal_quantile>>>("aten::special_ndtri.out");
+  table.add<function_of_two_out<InDouble<zeta>>>("aten::special_zeta.out", "self, other, out");
+  table.add<function_of_number_and_tensor_out<InDouble<zeta>>>("aten::special_zeta.self_scalar_out",
+                                                               "self, other, out");
+  table.add<function_of_tensor_and_number_out<InDouble<zeta>>>("aten::special_zeta.other_scalar_out",
+                                                               "self, other, out");
+  table.add<function_out<InDouble<scaled_erfc>>>("aten::special_erfcx.out", "self, out");
+  table.add<function_out<InDouble<log_normal_share>>>("aten::special_log_ndtr.out", "self, out");
+  table.add<function_out<InDouble<normal_quantile>>>("aten::special_ndtri.out", "self, out");
 }
 
 }  // namespace enr::ops

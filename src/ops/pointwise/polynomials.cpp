@@ -115,9 +115,9 @@ struct Polynomial {
 template <double (*polynomial)(double, double)>
 void add(OperatorTable& table, const std::string& name) {
   using F = Polynomial<polynomial>;
-  table.add<function_of_two_out<F>>("aten::special_" + name + ".out");
-  table.add<function_of_number_and_tensor_out<F>>("aten::special_" + name + ".x_scalar_out");
-  table.add<function_of_tensor_and_number_out<F>>("aten::special_" + name + ".n_scalar_out");
+  table.add<function_of_two_out<F>>("aten::special_" + name + ".out", "x, n, out");
+  table.add<function_of_number_and_tensor_out<F>>("aten::special_" + name + ".x_scalar_out", "x, n, out");
+  table.add<function_of_tensor_and_number_out<F>>("aten::special_" + name + ".n_scalar_out", "x, n, out");
 }
 
 }  // namespace

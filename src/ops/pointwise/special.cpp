@@ -116,15 +116,15 @@ void ldexp_out(OpContext& context, const Tensor& self, const Tensor& other, Tens
 }  // namespace
 
 void register_special(OperatorTable& table) {
-  table.add<frexp_out>("aten::frexp.Tensor_out");
-  table.add<ldexp_out>("aten::ldexp.out");
-  table.add<sinc_out>("aten::sinc.out");
-  table.add<function_out<DegreesToRadians>>("aten::deg2rad.out");
-  table.add<function_out<RadiansToDegrees>>("aten::rad2deg.out");
-  table.add<function_out<LogGamma>>("aten::lgamma.out");
-  table.add<function_out<InDouble<erf_inverse>>>("aten::erfinv.out");
-  table.add<function_out<Entropy>>("aten::special_entr.out");
-  table.add<function_out<InDouble<normal_share>>>("aten::special_ndtr.out");
+  table.add<frexp_out>("aten::frexp.Tensor_out", "self, mantissa, exponent");
+  table.add<ldexp_out>("aten::ldexp.out", "self, other, out");
+  table.add<sinc_out>("aten::sinc.out", "self, out");
+  table.add<function_out<DegreesToRadians>>("aten::deg2rad.out", "self, out");
+  table.add<function_out<RadiansToDegrees>>("aten::rad2deg.out", "self, out");
+  table.add<function_out<LogGamma>>("aten::lgamma.out", "self, out");
+  table.add<function_out<InDouble<erf_inverse>>>("aten::erfinv.out", "self, out");
+  table.add<function_out<Entropy>>("aten::special_entr.out", "self, out");
+  table.add<function_out<InDouble<normal_share>>>("aten::special_ndtr.out", "self, out");
 }
 
 }  // namespace enr::ops

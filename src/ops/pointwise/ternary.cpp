@@ -187,20 +187,20 @@ void nan_to_num_out(OpContext& context, const Tensor& self, std::optional<double
 }  // namespace
 
 void register_ternary(OperatorTable& table) {
-  table.add<clamp_out>("aten::clamp.out");
-  table.add<clamp_out>("aten::clip.out");
-  table.add<clamp_tensor_out>("aten::clamp.Tensor_out");
-  table.add<clamp_tensor_out>("aten::clip.Tensor_out");
-  table.add<clamp_min_out>("aten::clamp_min.out");
-  table.add<clamp_min_tensor_out>("aten::clamp_min.Tensor_out");
-  table.add<clamp_max_out>("aten::clamp_max.out");
-  table.add<clamp_max_tensor_out>("aten::clamp_max.Tensor_out");
-  table.add<where_out>("aten::where.self_out", kTruth<0>);
-  table.add<addcmul_out>("aten::addcmul.out");
-  table.add<addcdiv_out>("aten::addcdiv.out");
-  table.add<lerp_out>("aten::lerp.Tensor_out");
-  table.add<lerp_scalar_out>("aten::lerp.Scalar_out");
-  table.add<nan_to_num_out>("aten::nan_to_num.out");
+  table.add<clamp_out>("aten::clamp.out", "self, min, max, out");
+  table.add<clamp_out>("aten::clip.out", "self, min, max, out");
+  table.add<clamp_tensor_out>("aten::clamp.Tensor_out", "self, min, max, out");
+  table.add<clamp_tensor_out>("aten::clip.Tensor_out", "self, min, max, out");
+  table.add<clamp_min_out>("aten::clamp_min.out", "self, min, out");
+  table.add<clamp_min_tensor_out>("aten::clamp_min.Tensor_out", "self, min, out");
+  table.add<clamp_max_out>("aten::clamp_max.out", "self, max, out");
+  table.add<clamp_max_tensor_out>("aten::clamp_max.Tensor_out", "self, max, out");
+  table.add<where_out>("aten::where.self_out", "condition, self, other, out", kTruth<0>);
+  table.add<addcmul_out>("aten::addcmul.out", "self, tensor1, tensor2, value, out");
+  table.add<addcdiv_out>("aten::addcdiv.out", "self, tensor1, tensor2, value, out");
+  table.add<lerp_out>("aten::lerp.Tensor_out", "self, end, weight, out");
+  table.add<lerp_scalar_out>("aten::lerp.Scalar_out", "self, end, weight, out");
+  table.add<nan_to_num_out>("aten::nan_to_num.out", "self, nan, posinf, neginf, out");
 }
 
 }  // namespace enr::ops

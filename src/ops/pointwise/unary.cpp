@@ -173,58 +173,58 @@ void frac_out(OpContext& context, const Tensor& self, Tensor& out) {
 }  // namespace
 
 void register_unary(OperatorTable& table) {
-  table.add<abs_out>("aten::abs.out");
-  table.add<floating<Unary::kAcos>>("aten::acos.out");
-  table.add<floating<Unary::kAcosh>>("aten::acosh.out");
-  table.add<floating<Unary::kAsin>>("aten::asin.out");
-  table.add<floating<Unary::kAsinh>>("aten::asinh.out");
-  table.add<floating<Unary::kAtan>>("aten::atan.out");
-  table.add<floating<Unary::kAtanh>>("aten::atanh.out");
-  table.add<floating<Unary::kCos>>("aten::cos.out");
-  table.add<floating<Unary::kCosh>>("aten::cosh.out");
-  table.add<floating<Unary::kErf>>("aten::erf.out");
-  table.add<floating<Unary::kErfc>>("aten::erfc.out");
-  table.add<floating<Unary::kExp>>("aten::exp.out");
-  table.add<floating<Unary::kExp2>>("aten::exp2.out");
-  table.add<floating<Unary::kExpm1>>("aten::expm1.out");
-  table.add<floating<Unary::kLog>>("aten::log.out");
-  table.add<floating<Unary::kLog10>>("aten::log10.out");
-  table.add<floating<Unary::kLog1p>>("aten::log1p.out");
-  table.add<floating<Unary::kLog2>>("aten::log2.out");
-  table.add<floating<Unary::kReciprocal>>("aten::reciprocal.out");
-  table.add<floating<Unary::kRsqrt>>("aten::rsqrt.out");
-  table.add<floating<Unary::kSigmoid>>("aten::sigmoid.out");
-  table.add<floating<Unary::kSin>>("aten::sin.out");
-  table.add<floating<Unary::kSinh>>("aten::sinh.out");
-  table.add<floating<Unary::kSqrt>>("aten::sqrt.out");
-  table.add<floating<Unary::kTan>>("aten::tan.out");
-  table.add<floating<Unary::kTanh>>("aten::tanh.out");
+  table.add<abs_out>("aten::abs.out", "self, out");
+  table.add<floating<Unary::kAcos>>("aten::acos.out", "self, out");
+  table.add<floating<Unary::kAcosh>>("aten::acosh.out", "self, out");
+  table.add<floating<Unary::kAsin>>("aten::asin.out", "self, out");
+  table.add<floating<Unary::kAsinh>>("aten::asinh.out", "self, out");
+  table.add<floating<Unary::kAtan>>("aten::atan.out", "self, out");
+  table.add<floating<Unary::kAtanh>>("aten::atanh.out", "self, out");
+  table.add<floating<Unary::kCos>>("aten::cos.out", "self, out");
+  table.add<floating<Unary::kCosh>>("aten::cosh.out", "self, out");
+  table.add<floating<Unary::kErf>>("aten::erf.out", "self, out");
+  table.add<floating<Unary::kErfc>>("aten::erfc.out", "self, out");
+  table.add<floating<Unary::kExp>>("aten::exp.out", "self, out");
+  table.add<floating<Unary::kExp2>>("aten::exp2.out", "self, out");
+  table.add<floating<Unary::kExpm1>>("aten::expm1.out", "self, out");
+  table.add<floating<Unary::kLog>>("aten::log.out", "self, out");
+  table.add<floating<Unary::kLog10>>("aten::log10.out", "self, out");
+  table.add<floating<Unary::kLog1p>>("aten::log1p.out", "self, out");
+  table.add<floating<Unary::kLog2>>("aten::log2.out", "self, out");
+  table.add<floating<Unary::kReciprocal>>("aten::reciprocal.out", "self, out");
+  table.add<floating<Unary::kRsqrt>>("aten::rsqrt.out", "self, out");
+  table.add<floating<Unary::kSigmoid>>("aten::sigmoid.out", "self, out");
+  table.add<floating<Unary::kSin>>("aten::sin.out", "self, out");
+  table.add<floating<Unary::kSinh>>("aten::sinh.out", "self, out");
+  table.add<floating<Unary::kSqrt>>("aten::sqrt.out", "self, out");
+  table.add<floating<Unary::kTan>>("aten::tan.out", "self, out");
+  table.add<floating<Unary::kTanh>>("aten::tanh.out", "self, out");
 
-  table.add<rounding<Unary::kCeil>>("aten::ceil.out");
-  table.add<rounding<Unary::kFloor>>("aten::floor.out");
-  table.add<rounding<Unary::kRound>>("aten::round.out");
-  table.add<rounding<Unary::kTrunc>>("aten::trunc.out");
-  table.add<rounding<Unary::kTrunc>>("aten::fix.out");
-  table.add<round_decimals_out>("aten::round.decimals_out");
-  table.add<frac_out>("aten::frac.out");
+  table.add<rounding<Unary::kCeil>>("aten::ceil.out", "self, out");
+  table.add<rounding<Unary::kFloor>>("aten::floor.out", "self, out");
+  table.add<rounding<Unary::kRound>>("aten::round.out", "self, out");
+  table.add<rounding<Unary::kTrunc>>("aten::trunc.out", "self, out");
+  table.add<rounding<Unary::kTrunc>>("aten::fix.out", "self, out");
+  table.add<round_decimals_out>("aten::round.decimals_out", "self, decimals, out");
+  table.add<frac_out>("aten::frac.out", "self, out");
 
-  table.add<neg_out>("aten::neg.out");
-  table.add<sign_out>("aten::sign.out");
-  table.add<sgn_out>("aten::sgn.out");
-  table.add<square_out>("aten::square.out");
-  table.add<positive_out>("aten::positive.out");
-  table.add<conj_physical_out>("aten::_conj_physical.out");
-  table.add<conj_physical_out>("aten::conj_physical.out");
-  table.add<bitwise_not_out>("aten::bitwise_not.out", kTruth<0>);
-  table.add<logit_out>("aten::logit.out");
+  table.add<neg_out>("aten::neg.out", "self, out");
+  table.add<sign_out>("aten::sign.out", "self, out");
+  table.add<sgn_out>("aten::sgn.out", "self, out");
+  table.add<square_out>("aten::square.out", "self, out");
+  table.add<positive_out>("aten::positive.out", "self, out");
+  table.add<conj_physical_out>("aten::_conj_physical.out", "self, out");
+  table.add<conj_physical_out>("aten::conj_physical.out", "self, out");
+  table.add<bitwise_not_out>("aten::bitwise_not.out", "self, out", kTruth<0>);
+  table.add<logit_out>("aten::logit.out", "self, eps, out");
 
-  table.add<logical_not_out>("aten::logical_not.out", kTruth<0>);
-  table.add<floating_test<Predicate::kIsNan, false>>("aten::isnan.out");
-  table.add<floating_test<Predicate::kIsInf, false>>("aten::isinf.out");
-  table.add<floating_test<Predicate::kIsFinite, true>>("aten::isfinite.out");
-  table.add<is_signed_infinity_out<true>>("aten::isposinf.out");
-  table.add<is_signed_infinity_out<false>>("aten::isneginf.out");
-  table.add<signbit_out>("aten::signbit.out");
+  table.add<logical_not_out>("aten::logical_not.out", "self, out", kTruth<0>);
+  table.add<floating_test<Predicate::kIsNan, false>>("aten::isnan.out", "self, out");
+  table.add<floating_test<Predicate::kIsInf, false>>("aten::isinf.out", "self, out");
+  table.add<floating_test<Predicate::kIsFinite, true>>("aten::isfinite.out", "self, out");
+  table.add<is_signed_infinity_out<true>>("aten::isposinf.out", "self, out");
+  table.add<is_signed_infinity_out<false>>("aten::isneginf.out", "self, out");
+  table.add<signbit_out>("aten::signbit.out", "self, out");
 }
 
 }  // namespace enr::ops

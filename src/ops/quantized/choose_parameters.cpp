@@ -72,8 +72,10 @@ void choose_qparams_per_token_asymmetric_out(OpContext& context, const Tensor& i
 }  // namespace
 
 void register_choose_parameters(OperatorTable& table) {
-  table.add<choose_qparams_out>("quantized_decomposed::choose_qparams.Tensor_out");
-  table.add<choose_qparams_per_token_asymmetric_out>("quantized_decomposed::choose_qparams_per_token_asymmetric.out");
+  table.add<choose_qparams_out>("quantized_decomposed::choose_qparams.Tensor_out",
+                                "input, quant_min, quant_max, eps, dtype, scale_out, zero_point_out");
+  table.add<choose_qparams_per_token_asymmetric_out>("quantized_decomposed::choose_qparams_per_token_asymmetric.out",
+                                                     "input, dtype, scale_out, zero_point_out");
 }
 
 }  // namespace enr::ops

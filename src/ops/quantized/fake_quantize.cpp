@@ -175,12 +175,18 @@ void fake_quantize_learned_per_channel_out(OpContext& context, const Tensor& sel
 }  // namespace
 
 void register_fake_quantize(OperatorTable& table) {
-  table.add<fake_quantize_per_tensor_out>("aten::fake_quantize_per_tensor_affine_cachemask.out");
+  table.add<fake_quantize_per_tensor_out>("aten::fake_quantize_per_tensor_affine_cachemask.out",
+                                          "self, scale, zero_point, quant_min, quant_max, out0, out1");
   table.add<fake_quantize_per_tensor_switched_out>(
-      "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.out");
-  table.add<fake_quantize_per_channel_out>("aten::fake_quantize_per_channel_affine_cachemask.out");
-  table.add<fake_quantize_learned_out>("aten::_fake_quantize_learnable_per_tensor_affine.out");
-  table.add<fake_quantize_learned_per_channel_out>("aten::_fake_quantize_learnable_per_channel_affine.out");
+      "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.out",
+      "self, scale, zero_point, fake_quant_enabled, quant_min, quant_max, out0, out1");
+  table.add<fake_quantize_per_channel_out>("aten::fake_quantize_per_channel_affine_cachemask.out",
+                                           "self, scale, zero_point, axis, quant_min, quant_max, out0, out1");
+  table.add<fake_quantize_learned_out>("aten::_fake_quantize_learnable_per_tensor_affine.out",
+                                       "self, scale, zero_point, quant_min, quant_max, grad_factor, out");
+  table.add<fake_quantize_learned_per_channel_out>(
+      "aten::_fake_quantize_learnable_per_channel_affine.out",
+      "self, scale, zero_point, axis, quant_min, quant_max, grad_factor, out");
 }
 
 }  // namespace enr::ops

@@ -101,8 +101,11 @@ void shared_embedding_out(OpContext& context, const Tensor& packed_weights, int6
 void register_lowbit(OperatorTable& table) {
   register_lowbit_linear(table);
   for_each_width([&]<int kBits>() {
-    table.add<embedding_out<kBits>>(concat("torchao::_embedding_", kBits, "bit.out"));
-    table.add<shared_embedding_out<kBits>>(concat("torchao::_shared_embedding_", kBits, "bit.out"));
+    table.add<embedding_out<kBits>>(
+        concat("torchao::_embedding_", kBits, "bit.out"),
+        "packed_weight_qvals, num_embeddings, embedding_dim, weight_scales, weight_zeros, indices, out");
+    table.add<shared_embedding_out<kBits>>(concat("torchao::_shared_embedding_", kBits, "bit.out"),
+                                           "packed_weights, group_size, n, k, indices, out");
   });
 }
 

@@ -224,7 +224,8 @@ void linear_out(OpContext& context, const Tensor& activations, const Tensor& pac
 
 void register_lowbit_linear(OperatorTable& table) {
   for_each_width([&]<int kBits>() {
-    table.add<linear_out<kBits>>(concat("torchao::_linear_8bit_act_", kBits, "bit_weight.out"));
+    table.add<linear_out<kBits>>(concat("torchao::_linear_8bit_act_", kBits, "bit_weight.out"),
+                                 "activations, packed_weights, group_size, n, k, out");
   });
 }
 

@@ -150,8 +150,10 @@ void mixed_linear_out(OpContext& context, const Tensor& input, const Tensor& wei
 }  // namespace
 
 void register_mixed_products(OperatorTable& table) {
-  table.add<mixed_mm_out>("quantized_decomposed::mixed_mm.out");
-  table.add<mixed_linear_out>("quantized_decomposed::mixed_linear.out");
+  table.add<mixed_mm_out>("quantized_decomposed::mixed_mm.out",
+                          "input, weight, weight_scales, weight_zero_points, out");
+  table.add<mixed_linear_out>("quantized_decomposed::mixed_linear.out",
+                              "input, weight, weight_scales, weight_zero_points, dtype, out");
 }
 
 }  // namespace enr::ops

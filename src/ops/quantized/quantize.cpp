@@ -318,16 +318,30 @@ void quantized_add_out(OpContext& context, const Tensor& a, double a_scale, int6
 }  // namespace
 
 void register_quantize(OperatorTable& table) {
-  table.add<quantize_per_tensor_out>("quantized_decomposed::quantize_per_tensor.out");
-  table.add<quantize_per_tensor_tensor_out>("quantized_decomposed::quantize_per_tensor.Tensor_out");
-  table.add<dequantize_per_tensor_out>("quantized_decomposed::dequantize_per_tensor.out");
-  table.add<dequantize_per_tensor_tensor_out>("quantized_decomposed::dequantize_per_tensor.Tensor_out");
-  table.add<quantize_per_channel_out>("quantized_decomposed::quantize_per_channel.out");
-  table.add<dequantize_per_channel_out>("quantized_decomposed::dequantize_per_channel.out");
-  table.add<dequantize_per_channel_group_out>("quantized_decomposed::dequantize_per_channel_group.out");
-  table.add<quantize_per_token_out>("quantized_decomposed::quantize_per_token.out");
-  table.add<dequantize_per_token_out>("quantized_decomposed::dequantize_per_token.out");
-  table.add<quantized_add_out>("quantized_decomposed::add.out");
+  table.add<quantize_per_tensor_out>("quantized_decomposed::quantize_per_tensor.out",
+                                     "input, scale, zero_point, quant_min, quant_max, dtype, out");
+  table.add<quantize_per_tensor_tensor_out>("quantized_decomposed::quantize_per_tensor.Tensor_out",
+                                            "input, scale, zero_point, quant_min, quant_max, dtype, out");
+  table.add<dequantize_per_tensor_out>("quantized_decomposed::dequantize_per_tensor.out",
+                                       "input, scale, zero_point, quant_min, quant_max, dtype, out_dtype, out");
+  table.add<dequantize_per_tensor_tensor_out>("quantized_decomposed::dequantize_per_tensor.Tensor_out",
+                                              "input, scale, zero_point, quant_min, quant_max, dtype, out_dtype, out");
+  table.add<quantize_per_channel_out>("quantized_decomposed::quantize_per_channel.out",
+                                      "input, scales, zero_points, axis, quant_min, quant_max, dtype, out");
+  table.add<dequantize_per_channel_out>(
+      "quantized_decomposed::dequantize_per_channel.out",
+      "input, scales, zero_points, axis, quant_min, quant_max, dtype, out_dtype, out");
+  table.add<dequantize_per_channel_group_out>(
+      "quantized_decomposed::dequantize_per_channel_group.out",
+      "input, scales, zero_points, quant_min, quant_max, dtype, group_size, output_dtype, out");
+  table.add<quantize_per_token_out>("quantized_decomposed::quantize_per_token.out",
+                                    "input, scales, zero_points, quant_min, quant_max, dtype, out");
+  table.add<dequantize_per_token_out>("quantized_decomposed::dequantize_per_token.out",
+                                      "input, scales, zero_points, quant_min, quant_max, dtype, output_dtype, out");
+  table.add<quantized_add_out>(
+      "quantized_decomposed::add.out",
+      "a, a_scale, a_zero_point, a_quant_min, a_quant_max, b, b_scale, b_zero_point, b_quant_min, b_quant_max, "
+      "out_scale, out_zero_point, out_quant_min, out_quant_max, out");
 }
 
 }  // namespace enr::ops

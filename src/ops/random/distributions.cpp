@@ -148,15 +148,15 @@ void sample_dirichlet_out(OpContext& context, const Tensor& self, Ignored, Tenso
 }  // namespace
 
 void register_distributions(OperatorTable& table) {
-  table.add<cauchy_out>("aten::cauchy.out");
-  table.add<log_normal_out>("aten::log_normal.out");
-  table.add<geometric_out>("aten::geometric.out");
-  table.add<random_out>("aten::random.out");
-  table.add<random_to_out>("aten::random.to_out");
-  table.add<random_from_out>("aten::random.from_out");
-  table.add<binomial_out>("aten::binomial.out");
-  table.add<standard_gamma_out>("aten::_standard_gamma.out");
-  table.add<sample_dirichlet_out>("aten::_sample_dirichlet.out");
+  table.add<cauchy_out>("aten::cauchy.out", "self, median, sigma, generator, out");
+  table.add<log_normal_out>("aten::log_normal.out", "self, mean, std, generator, out");
+  table.add<geometric_out>("aten::geometric.out", "self, p, generator, out");
+  table.add<random_out>("aten::random.out", "self, generator, out");
+  table.add<random_to_out>("aten::random.to_out", "self, to, generator, out");
+  table.add<random_from_out>("aten::random.from_out", "self, from, to, generator, out");
+  table.add<binomial_out>("aten::binomial.out", "count, prob, generator, out");
+  table.add<standard_gamma_out>("aten::_standard_gamma.out", "self, generator, out");
+  table.add<sample_dirichlet_out>("aten::_sample_dirichlet.out", "self, generator, out");
 }
 
 }  // namespace enr::ops

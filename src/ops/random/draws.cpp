@@ -141,12 +141,12 @@ void multinomial_out(OpContext& context, const Tensor& self, int64_t samples, bo
 }  // namespace
 
 void register_draws(OperatorTable& table) {
-  table.add<bernoulli_out>("aten::bernoulli.out");
-  table.add<bernoulli_float_out>("aten::bernoulli.float_out");
-  table.add<bernoulli_tensor_out>("aten::bernoulli.Tensor_out");
-  table.add<exponential_out>("aten::exponential.out");
-  table.add<poisson_out>("aten::poisson.out");
-  table.add<multinomial_out>("aten::multinomial.out");
+  table.add<bernoulli_out>("aten::bernoulli.out", "self, generator, out");
+  table.add<bernoulli_float_out>("aten::bernoulli.float_out", "self, p, generator, out");
+  table.add<bernoulli_tensor_out>("aten::bernoulli.Tensor_out", "self, p, generator, out");
+  table.add<exponential_out>("aten::exponential.out", "self, lambd, generator, out");
+  table.add<poisson_out>("aten::poisson.out", "self, generator, out");
+  table.add<multinomial_out>("aten::multinomial.out", "self, num_samples, replacement, generator, out");
 }
 
 }  // namespace enr::ops

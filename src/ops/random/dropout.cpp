@@ -77,6 +77,8 @@ void native_dropout_out(OpContext& context, const Tensor& input, double p, std::
 
 }  // namespace
 
-void register_dropout(OperatorTable& table) { table.add<native_dropout_out>("aten::native_dropout.out"); }
+void register_dropout(OperatorTable& table) {
+  table.add<native_dropout_out>("aten::native_dropout.out", "input, p, train, out0, out1");
+}
 
 }  // namespace enr::ops

@@ -92,14 +92,14 @@ void normal_float_tensor_out(OpContext& context, double mean, const Tensor& std,
 }  // namespace
 
 void register_normal(OperatorTable& table) {
-  table.add<randn_out>("aten::randn.out");
-  table.add<randn_generator_out>("aten::randn.generator_out");
-  table.add<randn_like_out>("aten::randn_like.out");
-  table.add<normal_out>("aten::normal.out");
-  table.add<normal_float_float_out>("aten::normal.float_float_out");
-  table.add<normal_tensor_tensor_out>("aten::normal.Tensor_Tensor_out");
-  table.add<normal_tensor_float_out>("aten::normal.Tensor_float_out");
-  table.add<normal_float_tensor_out>("aten::normal.float_Tensor_out");
+  table.add<randn_out>("aten::randn.out", "size, out");
+  table.add<randn_generator_out>("aten::randn.generator_out", "size, generator, out");
+  table.add<randn_like_out>("aten::randn_like.out", "self, memory_format, out");
+  table.add<normal_out>("aten::normal.out", "self, mean, std, generator, out");
+  table.add<normal_float_float_out>("aten::normal.float_float_out", "mean, std, size, generator, out");
+  table.add<normal_tensor_tensor_out>("aten::normal.Tensor_Tensor_out", "mean, std, generator, out");
+  table.add<normal_tensor_float_out>("aten::normal.Tensor_float_out", "mean, std, generator, out");
+  table.add<normal_float_tensor_out>("aten::normal.float_Tensor_out", "mean, std, generator, out");
 }
 
 }  // namespace enr::ops

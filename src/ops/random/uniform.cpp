@@ -121,19 +121,19 @@ void randperm_generator_out(OpContext& context, int64_t n, Ignored, Tensor& out)
 }  // namespace
 
 void register_uniform(OperatorTable& table) {
-  table.add<rand_out>("aten::rand.out");
-  table.add<rand_generator_out>("aten::rand.generator_out");
-  table.add<rand_like_out>("aten::rand_like.out");
-  table.add<uniform_out>("aten::uniform.out");
-  table.add<randint_out>("aten::randint.out");
-  table.add<randint_low_out>("aten::randint.low_out");
-  table.add<randperm_out>("aten::randperm.out");
-  table.add<randint_generator_out>("aten::randint.generator_out");
-  table.add<randint_low_generator_out>("aten::randint.low_generator_out");
-  table.add<randint_like_out>("aten::randint_like.out");
-  table.add<randint_like_low_out>("aten::randint_like.low_dtype_out");
-  table.add<randint_like_tensor_out>("aten::randint_like.Tensor_out");
-  table.add<randperm_generator_out>("aten::randperm.generator_out");
+  table.add<rand_out>("aten::rand.out", "size, out");
+  table.add<rand_generator_out>("aten::rand.generator_out", "size, generator, out");
+  table.add<rand_like_out>("aten::rand_like.out", "self, memory_format, out");
+  table.add<uniform_out>("aten::uniform.out", "self, from, to, generator, out");
+  table.add<randint_out>("aten::randint.out", "high, size, out");
+  table.add<randint_low_out>("aten::randint.low_out", "low, high, size, out");
+  table.add<randperm_out>("aten::randperm.out", "n, out");
+  table.add<randint_generator_out>("aten::randint.generator_out", "high, size, generator, out");
+  table.add<randint_low_generator_out>("aten::randint.low_generator_out", "low, high, size, generator, out");
+  table.add<randint_like_out>("aten::randint_like.out", "self, high, memory_format, out");
+  table.add<randint_like_low_out>("aten::randint_like.low_dtype_out", "self, low, high, memory_format, out");
+  table.add<randint_like_tensor_out>("aten::randint_like.Tensor_out", "self, high, memory_format, out");
+  table.add<randperm_generator_out>("aten::randperm.generator_out", "n, generator, out");
 }
 
 }  // namespace enr::ops

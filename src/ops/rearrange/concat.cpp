@@ -197,11 +197,11 @@ void block_diag_out(OpContext& context, std::span<Tensor* const> tensors, Tensor
 }  // namespace
 
 void register_concat(OperatorTable& table) {
-  table.add<cat_out>("aten::cat.out");
-  table.add<stack_out>("aten::stack.out");
-  table.add<repeat_out>("aten::repeat.out");
-  table.add<repeat_interleave_out>("aten::repeat_interleave.Tensor_out");
-  table.add<block_diag_out>("aten::block_diag.out");
+  table.add<cat_out>("aten::cat.out", "tensors, dim, out");
+  table.add<stack_out>("aten::stack.out", "tensors, dim, out");
+  table.add<repeat_out>("aten::repeat.out", "self, repeats, out");
+  table.add<repeat_interleave_out>("aten::repeat_interleave.Tensor_out", "repeats, output_size, out");
+  table.add<block_diag_out>("aten::block_diag.out", "tensors, out");
 }
 
 }  // namespace enr::ops

@@ -111,20 +111,22 @@ void view_as_complex_copy_out(OpContext& context, const Tensor& self, Tensor& ou
 }  // namespace
 
 void register_copy(OperatorTable& table) {
-  table.add<alias_copy_out>("aten::alias_copy.out", kTruth<0>);
-  table.add<alias_copy_out>("aten::detach_copy.out", kTruth<0>);
-  table.add<alias_copy_out>("aten::lift_fresh_copy.out", kTruth<0>);
-  table.add<clone_out>("aten::clone.out", kTruth<0>);
-  table.add<to_copy_out>("aten::_to_copy.out", kTruth<0>);
-  table.add<copy_out>("aten::copy.out");
-  table.add<copy_in_place>("aten::copy_");
-  table.add<to_dim_order_copy_out>("dim_order_ops::_to_dim_order_copy.out", kTruth<0>);
-  table.add<clone_dim_order_out>("dim_order_ops::_clone_dim_order.out", kTruth<0>);
-  table.add<alias_copy_out>("et_copy::_h2d_copy.out", kTruth<0>);
-  table.add<alias_copy_out>("et_copy::_d2h_copy.out", kTruth<0>);
-  table.add<alias_copy_out>("llama::fallback.out", kTruth<0>);
-  table.add<view_as_real_copy_out>("aten::view_as_real_copy.out");
-  table.add<view_as_complex_copy_out>("aten::view_as_complex_copy.out");
+  table.add<alias_copy_out>("aten::alias_copy.out", "self, out", kTruth<0>);
+  table.add<alias_copy_out>("aten::detach_copy.out", "self, out", kTruth<0>);
+  table.add<alias_copy_out>("aten::lift_fresh_copy.out", "self, out", kTruth<0>);
+  table.add<clone_out>("aten::clone.out", "self, memory_format, out", kTruth<0>);
+  table.add<to_copy_out>("aten::_to_copy.out", "self, non_blocking, memory_format, out", kTruth<0>);
+  table.add<copy_out>("aten::copy.out", "self, src, non_blocking, out");
+  table.add<copy_in_place>("aten::copy_", "self, src, non_blocking");
+  table.add<to_dim_order_copy_out>("dim_order_ops::_to_dim_order_copy.out", "self, non_blocking, dim_order, out",
+                                   kTruth<0>);
+  table.add<clone_dim_order_out>("dim_order_ops::_clone_dim_order.out", "self, non_blocking, dim_order, out",
+                                 kTruth<0>);
+  table.add<alias_copy_out>("et_copy::_h2d_copy.out", "self, out", kTruth<0>);
+  table.add<alias_copy_out>("et_copy::_d2h_copy.out", "self, out", kTruth<0>);
+  table.add<alias_copy_out>("llama::fallback.out", "self, out", kTruth<0>);
+  table.add<view_as_real_copy_out>("aten::view_as_real_copy.out", "self, out");
+  table.add<view_as_complex_copy_out>("aten::view_as_complex_copy.out", "self, out");
 }
 
 }  // namespace enr::ops

@@ -56,7 +56,7 @@ void pack_padded_sequence_out(OpContext& context, const Tensor& input, const Ten
 }  // namespace
 
 void register_packed_sequence(OperatorTable& table) {
-  table.add<pack_padded_sequence_out>("aten::_pack_padded_sequence.out");
+  table.add<pack_padded_sequence_out>("aten::_pack_padded_sequence.out", "input, lengths, batch_first, out0, out1");
 }
 
 }  // namespace enr::ops

@@ -171,13 +171,13 @@ void replication_pad_out(OpContext& context, const Tensor& self, Sizes padding, 
 }  // namespace
 
 void register_pad(OperatorTable& table) {
-  table.add<constant_pad_nd_out>("aten::constant_pad_nd.out");
-  table.add<reflection_pad_out<1>>("aten::reflection_pad1d.out");
-  table.add<reflection_pad_out<2>>("aten::reflection_pad2d.out");
-  table.add<reflection_pad_out<3>>("aten::reflection_pad3d.out");
-  table.add<replication_pad_out<1>>("aten::replication_pad1d.out");
-  table.add<replication_pad_out<2>>("aten::replication_pad2d.out");
-  table.add<replication_pad_out<3>>("aten::replication_pad3d.out");
+  table.add<constant_pad_nd_out>("aten::constant_pad_nd.out", "self, pad, value, out");
+  table.add<reflection_pad_out<1>>("aten::reflection_pad1d.out", "self, padding, out");
+  table.add<reflection_pad_out<2>>("aten::reflection_pad2d.out", "self, padding, out");
+  table.add<reflection_pad_out<3>>("aten::reflection_pad3d.out", "self, padding, out");
+  table.add<replication_pad_out<1>>("aten::replication_pad1d.out", "self, padding, out");
+  table.add<replication_pad_out<2>>("aten::replication_pad2d.out", "self, padding, out");
+  table.add<replication_pad_out<3>>("aten::replication_pad3d.out", "self, padding, out");
 }
 
 }  // namespace enr::ops

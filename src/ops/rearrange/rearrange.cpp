@@ -269,16 +269,16 @@ void tile_crop_out(OpContext& context, const Tensor& input, int64_t tile_size, T
 }  // namespace
 
 void register_rearrange(OperatorTable& table) {
-  table.add<tile_crop_out>("preprocess::tile_crop.out");
-  table.add<flip_out>("aten::flip.out");
-  table.add<rot90_out>("aten::rot90.out");
-  table.add<roll_out>("aten::roll.out");
-  table.add<pixel_shuffle_out>("aten::pixel_shuffle.out");
-  table.add<pixel_unshuffle_out>("aten::pixel_unshuffle.out");
-  table.add<channel_shuffle_out>("aten::channel_shuffle.out");
-  table.add<tril_out>("aten::tril.out");
-  table.add<triu_out>("aten::triu.out");
-  table.add<diag_embed_out>("aten::diag_embed.out");
+  table.add<tile_crop_out>("preprocess::tile_crop.out", "input, tile_size, out");
+  table.add<flip_out>("aten::flip.out", "self, dims, out");
+  table.add<rot90_out>("aten::rot90.out", "self, k, dims, out");
+  table.add<roll_out>("aten::roll.out", "self, shifts, dims, out");
+  table.add<pixel_shuffle_out>("aten::pixel_shuffle.out", "self, upscale_factor, out");
+  table.add<pixel_unshuffle_out>("aten::pixel_unshuffle.out", "self, downscale_factor, out");
+  table.add<channel_shuffle_out>("aten::channel_shuffle.out", "self, groups, out");
+  table.add<tril_out>("aten::tril.out", "self, diagonal, out");
+  table.add<triu_out>("aten::triu.out", "self, diagonal, out");
+  table.add<diag_embed_out>("aten::diag_embed.out", "self, offset, dim1, dim2, out");
 }
 
 }  // namespace enr::ops

@@ -182,18 +182,18 @@ void t_copy_out(OpContext& context, const Tensor& self, Tensor& out) {
 }  // namespace
 
 void register_reshape(OperatorTable& table) {
-  table.add<view_copy_out>("aten::view_copy.out");
-  table.add<view_copy_out>("aten::_unsafe_view.out");
-  table.add<reshape_alias_copy_out>("aten::_reshape_alias_copy.out");
-  table.add<view_dtype_copy_out>("aten::view_copy.dtype_out");
-  table.add<unsqueeze_copy_out>("aten::unsqueeze_copy.out");
-  table.add<squeeze_copy_out>("aten::squeeze_copy.out");
-  table.add<squeeze_copy_dim_out>("aten::squeeze_copy.dim_out");
-  table.add<squeeze_copy_dims_out>("aten::squeeze_copy.dims_out");
-  table.add<expand_copy_out>("aten::expand_copy.out");
-  table.add<permute_copy_out>("aten::permute_copy.out");
-  table.add<transpose_copy_out>("aten::transpose_copy.int_out");
-  table.add<t_copy_out>("aten::t_copy.out");
+  table.add<view_copy_out>("aten::view_copy.out", "self, size, out");
+  table.add<view_copy_out>("aten::_unsafe_view.out", "self, size, out");
+  table.add<reshape_alias_copy_out>("aten::_reshape_alias_copy.out", "self, size, stride, out");
+  table.add<view_dtype_copy_out>("aten::view_copy.dtype_out", "self, dtype, out");
+  table.add<unsqueeze_copy_out>("aten::unsqueeze_copy.out", "self, dim, out");
+  table.add<squeeze_copy_out>("aten::squeeze_copy.out", "self, out");
+  table.add<squeeze_copy_dim_out>("aten::squeeze_copy.dim_out", "self, dim, out");
+  table.add<squeeze_copy_dims_out>("aten::squeeze_copy.dims_out", "self, dim, out");
+  table.add<expand_copy_out>("aten::expand_copy.out", "self, size, implicit, out");
+  table.add<permute_copy_out>("aten::permute_copy.out", "self, dims, out");
+  table.add<transpose_copy_out>("aten::transpose_copy.int_out", "self, dim0, dim1, out");
+  table.add<t_copy_out>("aten::t_copy.out", "self, out");
 }
 
 }  // namespace enr::ops

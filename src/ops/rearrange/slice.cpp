@@ -272,21 +272,21 @@ void as_strided_scatter_out(OpContext& context, const Tensor& self, const Tensor
 }  // namespace
 
 void register_slice(OperatorTable& table) {
-  table.add<slice_copy_out>("aten::slice_copy.Tensor_out");
-  table.add<slice_scatter_out>("aten::slice_scatter.out");
-  table.add<select_copy_out>("aten::select_copy.int_out");
-  table.add<select_scatter_out>("aten::select_scatter.out");
-  table.add<narrow_copy_out>("aten::narrow_copy.out");
-  table.add<split_copy_out>("aten::split_copy.Tensor_out");
-  table.add<split_copy_out>("aten::unsafe_split.Tensor_out");
-  table.add<split_with_sizes_copy_out>("aten::split_with_sizes_copy.out");
-  table.add<split_with_sizes_copy_out>("aten::unsafe_split_with_sizes.out");
-  table.add<unbind_copy_out>("aten::unbind_copy.int_out");
-  table.add<unfold_copy_out>("aten::unfold_copy.out");
-  table.add<diagonal_copy_out>("aten::diagonal_copy.out");
-  table.add<diagonal_scatter_out>("aten::diagonal_scatter.out");
-  table.add<as_strided_copy_out>("aten::as_strided_copy.out");
-  table.add<as_strided_scatter_out>("aten::as_strided_scatter.out");
+  table.add<slice_copy_out>("aten::slice_copy.Tensor_out", "self, dim, start, end, step, out");
+  table.add<slice_scatter_out>("aten::slice_scatter.out", "self, src, dim, start, end, step, out");
+  table.add<select_copy_out>("aten::select_copy.int_out", "self, dim, index, out");
+  table.add<select_scatter_out>("aten::select_scatter.out", "self, src, dim, index, out");
+  table.add<narrow_copy_out>("aten::narrow_copy.out", "self, dim, start, length, out");
+  table.add<split_copy_out>("aten::split_copy.Tensor_out", "self, split_size, dim, out");
+  table.add<split_copy_out>("aten::unsafe_split.Tensor_out", "self, split_size, dim, out");
+  table.add<split_with_sizes_copy_out>("aten::split_with_sizes_copy.out", "self, split_sizes, dim, out");
+  table.add<split_with_sizes_copy_out>("aten::unsafe_split_with_sizes.out", "self, split_sizes, dim, out");
+  table.add<unbind_copy_out>("aten::unbind_copy.int_out", "self, dim, out");
+  table.add<unfold_copy_out>("aten::unfold_copy.out", "self, dimension, size, step, out");
+  table.add<diagonal_copy_out>("aten::diagonal_copy.out", "self, offset, dim1, dim2, out");
+  table.add<diagonal_scatter_out>("aten::diagonal_scatter.out", "self, src, offset, dim1, dim2, out");
+  table.add<as_strided_copy_out>("aten::as_strided_copy.out", "self, size, stride, storage_offset, out");
+  table.add<as_strided_scatter_out>("aten::as_strided_scatter.out", "self, src, size, stride, storage_offset, out");
 }
 
 }  // namespace enr::ops

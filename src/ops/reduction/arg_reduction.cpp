@@ -162,15 +162,15 @@ void running_extreme_out(OpContext& context, const Tensor& self, int64_t dim, Te
 }  // namespace
 
 void register_arg_reduction(OperatorTable& table) {
-  table.add<arg_out<ArgReduce::kArgMax>>("aten::argmax.out");
-  table.add<arg_out<ArgReduce::kArgMin>>("aten::argmin.out");
-  table.add<extreme_dim_out<ArgReduce::kArgMax>>("aten::max.dim_max");
-  table.add<extreme_dim_out<ArgReduce::kArgMin>>("aten::min.dim_min");
-  table.add<cumulative_out<Scan::kCumSum>>("aten::cumsum.out");
-  table.add<cumulative_out<Scan::kCumProd>>("aten::cumprod.out");
-  table.add<logcumsumexp_out>("aten::logcumsumexp.out");
-  table.add<running_extreme_out<Scan::kCumMax>>("aten::cummax.out");
-  table.add<running_extreme_out<Scan::kCumMin>>("aten::cummin.out");
+  table.add<arg_out<ArgReduce::kArgMax>>("aten::argmax.out", "self, dim, keepdim, out");
+  table.add<arg_out<ArgReduce::kArgMin>>("aten::argmin.out", "self, dim, keepdim, out");
+  table.add<extreme_dim_out<ArgReduce::kArgMax>>("aten::max.dim_max", "self, dim, keepdim, max, max_values");
+  table.add<extreme_dim_out<ArgReduce::kArgMin>>("aten::min.dim_min", "self, dim, keepdim, min, min_indices");
+  table.add<cumulative_out<Scan::kCumSum>>("aten::cumsum.out", "self, dim, dtype, out");
+  table.add<cumulative_out<Scan::kCumProd>>("aten::cumprod.out", "self, dim, dtype, out");
+  table.add<logcumsumexp_out>("aten::logcumsumexp.out", "self, dim, out");
+  table.add<running_extreme_out<Scan::kCumMax>>("aten::cummax.out", "self, dim, values, indices");
+  table.add<running_extreme_out<Scan::kCumMin>>("aten::cummin.out", "self, dim, values, indices");
 }
 
 }  // namespace enr::ops

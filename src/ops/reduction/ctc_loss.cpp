@@ -120,8 +120,10 @@ void ctc_loss_tensor_out(OpContext& context, const Tensor& log_probs, const Tens
 }  // namespace
 
 void register_ctc_loss(OperatorTable& table) {
-  table.add<ctc_loss_out>("aten::_ctc_loss.out");
-  table.add<ctc_loss_tensor_out>("aten::_ctc_loss.Tensor_out");
+  table.add<ctc_loss_out>("aten::_ctc_loss.out",
+                          "log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, out0, out1");
+  table.add<ctc_loss_tensor_out>("aten::_ctc_loss.Tensor_out",
+                                 "log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, out0, out1");
 }
 
 }  // namespace enr::ops

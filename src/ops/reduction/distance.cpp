@@ -190,8 +190,8 @@ void pdist_forward_out(OpContext& context, const Tensor& self, double p, Tensor&
 }  // namespace
 
 void register_distance(OperatorTable& table) {
-  table.add<cdist_forward_out>("aten::_cdist_forward.out");
-  table.add<pdist_forward_out>("aten::_pdist_forward.out");
+  table.add<cdist_forward_out>("aten::_cdist_forward.out", "x1, x2, p, compute_mode, out");
+  table.add<pdist_forward_out>("aten::_pdist_forward.out", "self, p, out");
 }
 
 }  // namespace enr::ops

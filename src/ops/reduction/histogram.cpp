@@ -111,8 +111,9 @@ void histogram_bins_tensor_out(OpContext& context, const Tensor& self, const Ten
 }  // namespace
 
 void register_histogram(OperatorTable& table) {
-  table.add<histogram_bin_ct_out>("aten::histogram.bin_ct_out");
-  table.add<histogram_bins_tensor_out>("aten::histogram.bins_tensor_out");
+  table.add<histogram_bin_ct_out>("aten::histogram.bin_ct_out", "self, bins, range, weight, density, hist, bin_edges");
+  table.add<histogram_bins_tensor_out>("aten::histogram.bins_tensor_out",
+                                       "self, bins, weight, density, hist, bin_edges");
 }
 
 }  // namespace enr::ops

@@ -232,16 +232,19 @@ void nll_loss_out(OpContext& context, const Tensor& self, const Tensor& target, 
 }  // namespace
 
 void register_losses(OperatorTable& table) {
-  table.add<mse_loss_out>("aten::mse_loss.out");
-  table.add<smooth_l1_loss_out>("aten::smooth_l1_loss.out");
-  table.add<huber_loss_out>("aten::huber_loss.out");
-  table.add<soft_margin_loss_out>("aten::soft_margin_loss.out");
-  table.add<binary_cross_entropy_out>("aten::binary_cross_entropy.out");
-  table.add<binary_cross_entropy_with_logits_out>("aten::binary_cross_entropy_with_logits.out");
-  table.add<nll_loss_forward_output>("aten::nll_loss_forward.output");
-  table.add<nll_loss2d_forward_output>("aten::nll_loss2d_forward.output");
-  table.add<nll_loss_out>("aten::nll_loss.out");
-  table.add<nll_loss_out>("aten::nll_loss2d.out");
+  table.add<mse_loss_out>("aten::mse_loss.out", "self, target, reduction, out");
+  table.add<smooth_l1_loss_out>("aten::smooth_l1_loss.out", "self, target, reduction, beta, out");
+  table.add<huber_loss_out>("aten::huber_loss.out", "self, target, reduction, delta, out");
+  table.add<soft_margin_loss_out>("aten::soft_margin_loss.out", "self, target, reduction, out");
+  table.add<binary_cross_entropy_out>("aten::binary_cross_entropy.out", "self, target, weight, reduction, out");
+  table.add<binary_cross_entropy_with_logits_out>("aten::binary_cross_entropy_with_logits.out",
+                                                  "self, target, weight, pos_weight, reduction, out");
+  table.add<nll_loss_forward_output>("aten::nll_loss_forward.output",
+                                     "self, target, weight, reduction, ignore_index, output, total_weight");
+  table.add<nll_loss2d_forward_output>("aten::nll_loss2d_forward.output",
+                                       "self, target, weight, reduction, ignore_index, output, total_weight");
+  table.add<nll_loss_out>("aten::nll_loss.out", "self, target, weight, reduction, ignore_index, out");
+  table.add<nll_loss_out>("aten::nll_loss2d.out", "self, target, weight, reduction, ignore_index, out");
 }
 
 }  // namespace enr::ops

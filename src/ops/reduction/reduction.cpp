@@ -197,29 +197,29 @@ void count_nonzero_out(OpContext& context, const Tensor& self, std::optional<int
 }  // namespace
 
 void register_reduction(OperatorTable& table) {
-  table.add<sum_out>("aten::sum.IntList_out", kTruth<0>);
-  table.add<sum_all_out>("aten::sum.out", kTruth<0>);
-  table.add<nansum_out>("aten::nansum.out");
-  table.add<mean_out>("aten::mean.out");
-  table.add<mean_dtype_out>("aten::mean.dtype_out");
-  table.add<prod_out>("aten::prod.out");
-  table.add<prod_int_out>("aten::prod.int_out");
-  table.add<extreme_out<Reduce::kMax>>("aten::amax.out");
-  table.add<extreme_out<Reduce::kMin>>("aten::amin.out");
-  table.add<extreme_all_out<Reduce::kMax>>("aten::max.unary_out");
-  table.add<extreme_all_out<Reduce::kMin>>("aten::min.unary_out");
-  table.add<aminmax_out>("aten::aminmax.out");
-  table.add<aminmax_all_out>("aten::_aminmax.out");
-  table.add<aminmax_dim_out>("aten::_aminmax.dim_out");
-  table.add<nanmean_out>("aten::nanmean.out");
-  table.add<test_all_out<Reduce::kAny>>("aten::any.all_out", kTruth<0>);
-  table.add<test_dims_out<Reduce::kAny>>("aten::any.dims_out", kTruth<0>);
-  table.add<test_out<Reduce::kAny>>("aten::any.out", kTruth<0>);
-  table.add<test_all_out<Reduce::kAll>>("aten::all.all_out", kTruth<0>);
-  table.add<test_dims_out<Reduce::kAll>>("aten::all.dims_out", kTruth<0>);
-  table.add<test_out<Reduce::kAll>>("aten::all.out", kTruth<0>);
-  table.add<count_nonzero_dims_out>("aten::count_nonzero.dim_IntList_out", kTruth<0>);
-  table.add<count_nonzero_out>("aten::count_nonzero.out", kTruth<0>);
+  table.add<sum_out>("aten::sum.IntList_out", "self, dim, keepdim, dtype, out", kTruth<0>);
+  table.add<sum_all_out>("aten::sum.out", "self, dtype, out", kTruth<0>);
+  table.add<nansum_out>("aten::nansum.out", "self, dim, keepdim, dtype, out");
+  table.add<mean_out>("aten::mean.out", "self, dim, keepdim, dtype, out");
+  table.add<mean_dtype_out>("aten::mean.dtype_out", "self, dtype, out");
+  table.add<prod_out>("aten::prod.out", "self, dtype, out");
+  table.add<prod_int_out>("aten::prod.int_out", "self, dim, keepdim, dtype, out");
+  table.add<extreme_out<Reduce::kMax>>("aten::amax.out", "self, dim, keepdim, out");
+  table.add<extreme_out<Reduce::kMin>>("aten::amin.out", "self, dim, keepdim, out");
+  table.add<extreme_all_out<Reduce::kMax>>("aten::max.unary_out", "self, out");
+  table.add<extreme_all_out<Reduce::kMin>>("aten::min.unary_out", "self, out");
+  table.add<aminmax_out>("aten::aminmax.out", "self, dim, keepdim, min, max");
+  table.add<aminmax_all_out>("aten::_aminmax.out", "self, out0, out1");
+  table.add<aminmax_dim_out>("aten::_aminmax.dim_out", "self, dim, keepdim, out0, out1");
+  table.add<nanmean_out>("aten::nanmean.out", "self, dim, keepdim, dtype, out");
+  table.add<test_all_out<Reduce::kAny>>("aten::any.all_out", "self, out", kTruth<0>);
+  table.add<test_dims_out<Reduce::kAny>>("aten::any.dims_out", "self, dim, keepdim, out", kTruth<0>);
+  table.add<test_out<Reduce::kAny>>("aten::any.out", "self, dim, keepdim, out", kTruth<0>);
+  table.add<test_all_out<Reduce::kAll>>("aten::all.all_out", "self, out", kTruth<0>);
+  table.add<test_dims_out<Reduce::kAll>>("aten::all.dims_out", "self, dim, keepdim, out", kTruth<0>);
+  table.add<test_out<Reduce::kAll>>("aten::all.out", "self, dim, keepdim, out", kTruth<0>);
+  table.add<count_nonzero_dims_out>("aten::count_nonzero.dim_IntList_out", "self, dim, out", kTruth<0>);
+  table.add<count_nonzero_out>("aten::count_nonzero.out", "self, dim, out", kTruth<0>);
 }
 
 }  // namespace enr::ops

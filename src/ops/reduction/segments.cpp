@@ -136,6 +136,9 @@ void segment_reduce_out(OpContext& context, const Tensor& data, std::string_view
 
 }  // namespace
 
-void register_segments(OperatorTable& table) { table.add<segment_reduce_out>("aten::segment_reduce.out"); }
+void register_segments(OperatorTable& table) {
+  table.add<segment_reduce_out>("aten::segment_reduce.out",
+                                "data, reduce, lengths, indices, offsets, axis, unsafe, initial, out");
+}
 
 }  // namespace enr::ops

@@ -69,11 +69,11 @@ void safe_softmax_out(OpContext& context, const Tensor& self, int64_t dim, std::
 }  // namespace
 
 void register_softmax(OperatorTable& table) {
-  table.add<softmax_out<false>>("aten::_softmax.out");
-  table.add<softmax_out<true>>("aten::_log_softmax.out");
-  table.add<safe_softmax_out>("aten::_safe_softmax.out");
-  table.add<softmax_int_out<false>>("aten::softmax.int_out");
-  table.add<softmax_int_out<true>>("aten::log_softmax.int_out");
+  table.add<softmax_out<false>>("aten::_softmax.out", "self, dim, half_to_float, out");
+  table.add<softmax_out<true>>("aten::_log_softmax.out", "self, dim, half_to_float, out");
+  table.add<safe_softmax_out>("aten::_safe_softmax.out", "self, dim, dtype, out");
+  table.add<softmax_int_out<false>>("aten::softmax.int_out", "self, dim, dtype, out");
+  table.add<softmax_int_out<true>>("aten::log_softmax.int_out", "self, dim, dtype, out");
 }
 
 }  // namespace enr::ops

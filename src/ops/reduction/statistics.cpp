@@ -205,20 +205,20 @@ void dist_out(OpContext& context, const Tensor& self, const Tensor& other, const
 }  // namespace
 
 void register_statistics(OperatorTable& table) {
-  table.add<variance_out<Reduce::kVar>>("aten::var.out");
-  table.add<variance_correction_out<Reduce::kVar>>("aten::var.correction_out");
-  table.add<variance_out<Reduce::kStd>>("aten::std.out");
-  table.add<variance_correction_out<Reduce::kStd>>("aten::std.correction_out");
-  table.add<variance_mean_out<false>>("aten::var_mean.correction_out");
-  table.add<variance_mean_out<true>>("aten::std_mean.correction_out");
-  table.add<logsumexp_out>("aten::logsumexp.out");
-  table.add<norm_out>("aten::norm.out");
-  table.add<norm_dtype_out>("aten::norm.dtype_out");
-  table.add<norm_scalar_out>("aten::norm.Scalar_out");
-  table.add<norm_scalar_dtype_out>("aten::norm.ScalarOpt_dtype_out");
-  table.add<linalg_vector_norm_out>("aten::linalg_vector_norm.out");
-  table.add<dist_out>("aten::dist.out");
-  table.add<renorm_out>("aten::renorm.out");
+  table.add<variance_out<Reduce::kVar>>("aten::var.out", "self, dim, unbiased, keepdim, out");
+  table.add<variance_correction_out<Reduce::kVar>>("aten::var.correction_out", "self, dim, correction, keepdim, out");
+  table.add<variance_out<Reduce::kStd>>("aten::std.out", "self, dim, unbiased, keepdim, out");
+  table.add<variance_correction_out<Reduce::kStd>>("aten::std.correction_out", "self, dim, correction, keepdim, out");
+  table.add<variance_mean_out<false>>("aten::var_mean.correction_out", "self, dim, correction, keepdim, out0, out1");
+  table.add<variance_mean_out<true>>("aten::std_mean.correction_out", "self, dim, correction, keepdim, out0, out1");
+  table.add<logsumexp_out>("aten::logsumexp.out", "self, dim, keepdim, out");
+  table.add<norm_out>("aten::norm.out", "self, p, dim, keepdim, out");
+  table.add<norm_dtype_out>("aten::norm.dtype_out", "self, p, dim, keepdim, dtype, out");
+  table.add<norm_scalar_out>("aten::norm.Scalar_out", "self, p, out");
+  table.add<norm_scalar_dtype_out>("aten::norm.ScalarOpt_dtype_out", "self, p, dtype, out");
+  table.add<linalg_vector_norm_out>("aten::linalg_vector_norm.out", "self, ord, dim, keepdim, dtype, out");
+  table.add<dist_out>("aten::dist.out", "self, other, p, out");
+  table.add<renorm_out>("aten::renorm.out", "self, p, dim, maxnorm, out");
 }
 
 }  // namespace enr::ops

@@ -305,15 +305,20 @@ void bincount_out(OpContext& context, const Tensor& self, const Tensor* weights,
 }  // namespace
 
 void register_search(OperatorTable& table) {
-  table.add<searchsorted_tensor_out>("aten::searchsorted.Tensor_out");
-  table.add<searchsorted_scalar_out>("aten::searchsorted.Scalar_out");
-  table.add<bucketize_tensor_out>("aten::bucketize.Tensor_out");
-  table.add<bucketize_scalar_out>("aten::bucketize.Scalar_out");
-  table.add<isin_tensor_tensor_out>("aten::isin.Tensor_Tensor_out");
-  table.add<isin_scalar_tensor_out>("aten::isin.Scalar_Tensor_out");
-  table.add<isin_tensor_scalar_out>("aten::isin.Tensor_Scalar_out");
-  table.add<histc_out>("aten::histc.out");
-  table.add<bincount_out>("aten::bincount.out");
+  table.add<searchsorted_tensor_out>("aten::searchsorted.Tensor_out",
+                                     "sorted_sequence, self, out_int32, right, side, sorter, out");
+  table.add<searchsorted_scalar_out>("aten::searchsorted.Scalar_out",
+                                     "sorted_sequence, self, out_int32, right, side, sorter, out");
+  table.add<bucketize_tensor_out>("aten::bucketize.Tensor_out", "self, boundaries, out_int32, right, out");
+  table.add<bucketize_scalar_out>("aten::bucketize.Scalar_out", "self, boundaries, out_int32, right, out");
+  table.add<isin_tensor_tensor_out>("aten::isin.Tensor_Tensor_out",
+                                    "elements, test_elements, assume_unique, invert, out");
+  table.add<isin_scalar_tensor_out>("aten::isin.Scalar_Tensor_out",
+                                    "element, test_elements, assume_unique, invert, out");
+  table.add<isin_tensor_scalar_out>("aten::isin.Tensor_Scalar_out",
+                                    "elements, test_element, assume_unique, invert, out");
+  table.add<histc_out>("aten::histc.out", "self, bins, min, max, out");
+  table.add<bincount_out>("aten::bincount.out", "self, weights, minlength, out");
 }
 
 }  // namespace enr::ops

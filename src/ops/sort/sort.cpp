@@ -353,17 +353,17 @@ void mode_values(OpContext& context, const Tensor& self, int64_t dim, bool keepd
 }  // namespace
 
 void register_sort(OperatorTable& table) {
-  table.add<sort_values>("aten::sort.values");
-  table.add<sort_values_stable>("aten::sort.values_stable");
-  table.add<argsort_out>("aten::argsort.out");
-  table.add<argsort_stable_out>("aten::argsort.stable_out");
-  table.add<topk_values>("aten::topk.values");
-  table.add<kthvalue_values>("aten::kthvalue.values");
-  table.add<median_dim_values<false>>("aten::median.dim_values");
-  table.add<median_dim_values<true>>("aten::nanmedian.dim_values");
-  table.add<median_out<false>>("aten::median.out");
-  table.add<median_out<true>>("aten::nanmedian.out");
-  table.add<mode_values>("aten::mode.values");
+  table.add<sort_values>("aten::sort.values", "self, dim, descending, values, indices");
+  table.add<sort_values_stable>("aten::sort.values_stable", "self, stable, dim, descending, values, indices");
+  table.add<argsort_out>("aten::argsort.out", "self, dim, descending, out");
+  table.add<argsort_stable_out>("aten::argsort.stable_out", "self, stable, dim, descending, out");
+  table.add<topk_values>("aten::topk.values", "self, k, dim, largest, sorted, values, indices");
+  table.add<kthvalue_values>("aten::kthvalue.values", "self, k, dim, keepdim, values, indices");
+  table.add<median_dim_values<false>>("aten::median.dim_values", "self, dim, keepdim, values, indices");
+  table.add<median_dim_values<true>>("aten::nanmedian.dim_values", "self, dim, keepdim, values, indices");
+  table.add<median_out<false>>("aten::median.out", "self, out");
+  table.add<median_out<true>>("aten::nanmedian.out", "self, out");
+  table.add<mode_values>("aten::mode.values", "self, dim, keepdim, values, indices");
 }
 
 }  // namespace enr::ops

@@ -188,11 +188,14 @@ void unique_dim_consecutive_out(OpContext& context, const Tensor& self, int64_t 
 }  // namespace
 
 void register_unique(OperatorTable& table) {
-  table.add<unique_out>("aten::_unique.out");
-  table.add<unique2_out>("aten::_unique2.out");
-  table.add<unique_dim_out>("aten::unique_dim.out");
-  table.add<unique_consecutive_out>("aten::unique_consecutive.out");
-  table.add<unique_dim_consecutive_out>("aten::unique_dim_consecutive.out");
+  table.add<unique_out>("aten::_unique.out", "self, sorted, return_inverse, out0, out1");
+  table.add<unique2_out>("aten::_unique2.out", "self, sorted, return_inverse, return_counts, out0, out1, out2");
+  table.add<unique_dim_out>("aten::unique_dim.out",
+                            "self, dim, sorted, return_inverse, return_counts, out0, out1, out2");
+  table.add<unique_consecutive_out>("aten::unique_consecutive.out",
+                                    "self, return_inverse, return_counts, dim, out0, out1, out2");
+  table.add<unique_dim_consecutive_out>("aten::unique_dim_consecutive.out",
+                                        "self, dim, return_inverse, return_counts, out0, out1, out2");
 }
 
 }  // namespace enr::ops

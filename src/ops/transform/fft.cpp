@@ -187,9 +187,9 @@ void fft_c2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
 }  // namespace
 
 void register_fft(OperatorTable& table) {
-  table.add<fft_r2c_out>("aten::_fft_r2c.out");
-  table.add<fft_c2r_out>("aten::_fft_c2r.out");
-  table.add<fft_c2c_out>("aten::_fft_c2c.out");
+  table.add<fft_r2c_out>("aten::_fft_r2c.out", "self, dim, normalization, onesided, out");
+  table.add<fft_c2r_out>("aten::_fft_c2r.out", "self, dim, normalization, last_dim_size, out");
+  table.add<fft_c2c_out>("aten::_fft_c2c.out", "self, dim, normalization, forward, out");
 }
 
 }  // namespace enr::ops

@@ -108,7 +108,7 @@ void fast_hadamard_transform_out(OpContext& context, const Tensor& mat, Tensor& 
 }  // namespace
 
 void register_hadamard(OperatorTable& table) {
-  table.add<fast_hadamard_transform_out>("llama::fast_hadamard_transform.out");
+  table.add<fast_hadamard_transform_out>("llama::fast_hadamard_transform.out", "mat, out");
 }
 
 }  // namespace enr::ops

@@ -36,7 +36,7 @@ void compute(RegionBuilder&, const Call& call) {
   WeightCache weights;
   RandomStream random;
   OpContext context(weights, random);
-  op->run(context, Arguments(arguments.data(), op->arity));
+  op->call(context, Arguments(arguments.data(), op->arity));
   const auto* result = values[out].get<int64_t>();
   if (result == nullptr) fail_execution(call.name(), ": not an int");
   call.compute(out, *result);

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import executorch_numpy_runtime as en
+from builder import ProgramBuilder
 
 from .single_call import Out, call
 
@@ -53,3 +54,13 @@ def test_shared_heads_without_queries(heads):
     (got,) = call("aten::scaled_dot_product_attention.out", q, k, k, None, 0.0, False, None, True,
                   outs=[Out(F32, q.shape)])  # fmt: skip
     np.testing.assert_array_equal(got, q)
+
+
+def test_arguments_of_a_wrong_kind_are_named() -> None:
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2, 3))
+    p.output(p.call("aten::permute_copy.out", x, x, out=p.tensor(np.float32, (2, 3))))
+    method = en.Runtime.get().load_program(p.build()).load_method("forward")
+    message = r"forward\[0\] aten::permute_copy.out: dims: expected a list of ints, got a tensor"
+    with pytest.raises(en.ExecutionError, match=message):
+        method([np.ones((2, 3), np.float32)])
