@@ -27,6 +27,12 @@ template <class... Parts>
   fail_argument(index, "expected ", expected, ", got ", got.kind_name());
 }
 
+std::optional<int64_t> as_int(const Value& value) {
+  if (const auto* i = value.get<int64_t>()) return *i;
+  if (const auto* b = value.get<bool>()) return *b ? 1 : 0;
+  return std::nullopt;
+}
+
 }  // namespace
 
 void Operator::call(OpContext& context, Arguments arguments) const {
@@ -53,15 +59,13 @@ bool Operator::reads(size_t argument) const noexcept {
 namespace detail {
 
 int64_t unbox_int(const Value& value, size_t index) {
-  if (const auto* i = value.get<int64_t>()) return *i;
-  if (const auto* b = value.get<bool>()) return *b ? 1 : 0;
+  if (const auto i = as_int(value)) return *i;
   fail_kind(index, "an int", value);
 }
 
 double unbox_double(const Value& value, size_t index) {
   if (const auto* d = value.get<double>()) return *d;
-  if (const auto* i = value.get<int64_t>()) return static_cast<double>(*i);
-  if (const auto* b = value.get<bool>()) return *b ? 1 : 0;
+  if (const auto i = as_int(value)) return static_cast<double>(*i);
   fail_kind(index, "a float", value);
 }
 
@@ -99,11 +103,9 @@ Sizes unbox_ints(Value& value, size_t index) {
   if (list == nullptr) fail_kind(index, "a list of ints", value);
   list->unboxed.resize(list->items.size());
   for (size_t i = 0; i < list->items.size(); ++i) {
-    const Value& item = *list->items[i];
-    if (item.get<int64_t>() == nullptr && item.get<bool>() == nullptr) {
-      fail_argument(index, "expected ints only, got ", item.kind_name(), " as item ", i);
-    }
-    list->unboxed[i] = unbox_int(item, index);
+    const auto item = as_int(*list->items[i]);
+    if (!item) fail_argument(index, "expected ints only, got ", list->items[i]->kind_name(), " as item ", i);
+    list->unboxed[i] = *item;
   }
   return list->unboxed;
 }

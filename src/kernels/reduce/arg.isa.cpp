@@ -107,7 +107,8 @@ ENR_INLINE size_t find(const T* p, size_t count, T value) {
 }
 
 template <class T>
-ENR_INLINE size_t find_narrow(const T* p, size_t count, T value) {
+  requires(sizeof(T) < 4)
+ENR_INLINE size_t find(const T* p, size_t count, T value) {
   constexpr size_t lanes = kLanes<T>;
   size_t i = 0;
   if (count >= lanes) {
@@ -123,21 +124,14 @@ ENR_INLINE size_t find_narrow(const T* p, size_t count, T value) {
 
 template <class T, bool largest>
 Best<T> arg_row(const T* x, size_t n, const Best<T>*, Best<T> acc) noexcept {
-  constexpr bool is_narrow = sizeof(T) < 4;
   // Large enough to fold the lanes seldom, small enough to be in cache still when the place is looked for.
-  constexpr size_t block = (is_narrow ? 256 : 64) * kLanes<T>;
+  constexpr size_t block = (sizeof(T) < 4 ? 256 : 64) * kLanes<T>;
   for (size_t begin = 0; begin < n; begin += block) {
     const size_t count = n - begin < block ? n - begin : block;
     const T top = extreme_of<largest>(x + begin, count);
     if (acc.index < 0 || beats<largest, T>(top, acc.value)) {
       acc.value = top;
-      size_t place;
-      if constexpr (is_narrow) {
-        place = find_narrow(x + begin, count, top);
-      } else {
-        place = find(x + begin, count, top);
-      }
-      acc.index = acc.seen + static_cast<int64_t>(begin + place);
+      acc.index = acc.seen + static_cast<int64_t>(begin + find(x + begin, count, top));
     }
   }
   acc.seen += static_cast<int64_t>(n);
@@ -214,15 +208,16 @@ Best<T> arg_combine(Best<T> x, Best<T> y) noexcept {
 }
 
 template <class T>
-void fill(ReduceKernel<T, Best<T>>* kernels) {
-  kernels[kLargest] = {{0, -1, 0}, &arg_row<T, true>, &arg_columns<T, true>, &arg_combine<T, true>, true};
-  kernels[kSmallest] = {{0, -1, 0}, &arg_row<T, false>, &arg_columns<T, false>, &arg_combine<T, false>, true};
+void fill_rows(ReduceKernel<T, Best<T>>* kernels) {
+  kernels[kLargest] = {{0, -1, 0}, &arg_row<T, true>, nullptr, &arg_combine<T, true>, true};
+  kernels[kSmallest] = {{0, -1, 0}, &arg_row<T, false>, nullptr, &arg_combine<T, false>, true};
 }
 
 template <class T>
-void fill_long_rows(ReduceKernel<T, Best<T>>* kernels) {
-  kernels[kLargest] = {{0, -1, 0}, &arg_row<T, true>, nullptr, &arg_combine<T, true>, true};
-  kernels[kSmallest] = {{0, -1, 0}, &arg_row<T, false>, nullptr, &arg_combine<T, false>, true};
+void fill(ReduceKernel<T, Best<T>>* kernels) {
+  fill_rows(kernels);
+  kernels[kLargest].columns = &arg_columns<T, true>;
+  kernels[kSmallest].columns = &arg_columns<T, false>;
 }
 
 }  // namespace
@@ -232,9 +227,9 @@ void fill_args(ReduceTable& table) {
   fill<double>(table.arg_f64);
   fill<int64_t>(table.arg_i64);
   fill<int32_t>(table.arg_i32);
-  fill_long_rows<int16_t>(table.arg_i16);
-  fill_long_rows<int8_t>(table.arg_i8);
-  fill_long_rows<uint8_t>(table.arg_u8);
+  fill_rows<int16_t>(table.arg_i16);
+  fill_rows<int8_t>(table.arg_i8);
+  fill_rows<uint8_t>(table.arg_u8);
 }
 
 }  // namespace enr::kernels::ENR_ISA

@@ -139,24 +139,16 @@ void embedding_dtype_out(OpContext& context, const Tensor& weight, const Tensor&
 }  // namespace
 
 void register_quantized_embedding(OperatorTable& table) {
-  table.add<embedding_out<Bytes>>(
-      "quantized_decomposed::embedding_byte.out",
-      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, out");
-  table.add<embedding_dtype_out<Bytes>>(
-      "quantized_decomposed::embedding_byte.dtype_out",
-      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, dtype, out");
-  table.add<embedding_out<Nibbles>>(
-      "quantized_decomposed::embedding_4bit.out",
-      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, out");
-  table.add<embedding_dtype_out<Nibbles>>(
-      "quantized_decomposed::embedding_4bit.dtype_out",
-      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, dtype, out");
-  table.add<embedding_out<Crumbs>>(
-      "quantized_decomposed::embedding_2bit.out",
-      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, out");
-  table.add<embedding_dtype_out<Crumbs>>(
-      "quantized_decomposed::embedding_2bit.dtype_out",
-      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, dtype, out");
+  static constexpr char kNames[] =
+      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, out";
+  static constexpr char kNamesWithDtype[] =
+      "weight, weight_scales, weight_zero_points, weight_quant_min, weight_quant_max, indices, dtype, out";
+  table.add<embedding_out<Bytes>>("quantized_decomposed::embedding_byte.out", kNames);
+  table.add<embedding_dtype_out<Bytes>>("quantized_decomposed::embedding_byte.dtype_out", kNamesWithDtype);
+  table.add<embedding_out<Nibbles>>("quantized_decomposed::embedding_4bit.out", kNames);
+  table.add<embedding_dtype_out<Nibbles>>("quantized_decomposed::embedding_4bit.dtype_out", kNamesWithDtype);
+  table.add<embedding_out<Crumbs>>("quantized_decomposed::embedding_2bit.out", kNames);
+  table.add<embedding_dtype_out<Crumbs>>("quantized_decomposed::embedding_2bit.dtype_out", kNamesWithDtype);
 }
 
 }  // namespace enr::ops
