@@ -83,7 +83,7 @@ void run_convolutions(const char* title, const std::vector<Layer>& layers) {
     s.kernel_height = s.kernel_width = layer.kernel;
     s.stride_height = s.stride_width = layer.stride;
     s.pad_top = s.pad_left = s.pad_bottom = s.pad_right = layer.kernel / 2;
-    const QConvPlan plan(s, choose_static_format(s));
+    const QConvPlan plan(s, choose_static_format(s, QWeightType::kInt8));
     std::vector<int8_t> weights(layer.outputs * layer.kernel * layer.kernel * layer.inputs, 3);
     std::vector<int8_t> input(layer.size * layer.size * layer.inputs, 5);
     const size_t pixels = s.output_height() * s.output_width();

@@ -18,12 +18,12 @@ ENR_INLINE void write_weight_tiles(const char* b, char* to) {
 #pragma GCC unroll 8
   for (size_t pair = 0; pair < kPairs; ++pair, to += 2 * V * kVectorBytes) {
     const char* from = b + pair * V * kInt4PairBytes;
-    const Int4Steps<V> w(from);
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) {
       __builtin_prefetch(from + kFetchAhead + v * kVectorBytes);
-      memcpy(to + v * kVectorBytes, &w.low[v], kVectorBytes);
-      memcpy(to + (V + v) * kVectorBytes, &w.high[v], kVectorBytes);
+      const I32 low = low_weights(from + v * kInt4PairBytes), high = high_weights(from + v * kInt4PairBytes);
+      memcpy(to + v * kVectorBytes, &low, kVectorBytes);
+      memcpy(to + (V + v) * kVectorBytes, &high, kVectorBytes);
     }
   }
 }

@@ -4,30 +4,35 @@
 // first group of inputs, the high halves to the next.
 
 #include "kernels/qgemm/qtile_kernels.h"
+#include "kernels/simd/half.h"
 
 namespace enr::kernels::ENR_ISA {
 namespace {
 
-template <size_t V>
-struct Int4Steps {
-  I32 low[V], high[V];
-  ENR_INLINE explicit Int4Steps(const char* b) {
-#pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) {
+// The weights of the first step, from 0 to 15.
+ENR_INLINE I32 low_weights(const char* b) {
 #if ENR_DOT4 || ENR_INT4_MADDUBS
-      const I32 bytes = (I32)load_bytes(b + v * kVectorBytes);
-      const I32 mask = I32{} + 0x0f0f0f0f;
-      low[v] = bytes & mask;
-      high[v] = (I32)((U16)bytes >> 4) & mask;
+  return (I32)load_bytes(b) & (I32{} + 0x0f0f0f0f);
 #else
-      const U16 wide = (U16)widen_half(b + v * (kVectorBytes / 2)) & 0xff;
-      low[v] = (I32)(wide & 15);
-      high[v] = (I32)(wide >> 4);
+  return widen_half(b) & (I32)(U16{} + 15);
 #endif
-    }
-  }
-};
+}
+// Those of the second.
+ENR_INLINE I32 high_weights(const char* b) {
+#if ENR_DOT4 || ENR_INT4_MADDUBS
+  return (I32)((U16)load_bytes(b) >> 4) & (I32{} + 0x0f0f0f0f);
+#else
+  return (I32)((U16)widen_half_unsigned(b) >> 4);
+#endif
+}
+
 constexpr size_t kInt4PairBytes = kInt4Group * kLane;  // of one vector of outputs: two steps in half bytes
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr size_t kRegisters = 32;
+#else
+constexpr size_t kRegisters = 16;
+#endif
 
 #if ENR_INT4_MADDUBS
 ENR_INLINE I16 add_products(I16 sum, I32 a, I32 w) {
@@ -38,8 +43,7 @@ ENR_INLINE I16 add_products(I16 sum, I32 a, I32 w) {
 #endif
 }
 ENR_INLINE I32 add_pairs(I32 sum, I16 pairs) { return dot(sum, (I32)pairs, (I32)(I16{} + 1)); }
-using Int4Sum = I16;
-constexpr size_t kInt4Burst = 4;  // pairs of steps whose products fit Int4Sum: 8 * 2 * 15 * 128 < 2^15
+constexpr size_t kInt4Burst = 4;  // pairs of steps whose products fit 16 bits: 8 * 2 * 15 * 128 < 2^15
 #else
 ENR_INLINE I32 add_products(I32 sum, I32 a, I32 w) {
 #if ENR_DOT4
@@ -48,60 +52,59 @@ ENR_INLINE I32 add_products(I32 sum, I32 a, I32 w) {
   return dot(sum, a, w);
 #endif
 }
-ENR_INLINE I32 add_pairs(I32 sum, I32 more) { return sum + more; }
-using Int4Sum = I32;
-constexpr size_t kInt4Burst = SIZE_MAX;
 #endif
 
 template <class Sum, size_t R, size_t V>
 ENR_INLINE void dot_int4_pair(Sum (&low_sum)[R][V], Sum (&high_sum)[R][V], Rows<R>& a, const char* b) {
-  const Int4Steps<V> w(b);
+  I32 low[V], high[V];
+#pragma GCC unroll 2
+  for (size_t v = 0; v < V; ++v) low[v] = low_weights(b + v * kInt4PairBytes);
   hide(a.stride);
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const I32 x = broadcast_word(a.row(i));
 #pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) low_sum[i][v] = add_products(low_sum[i][v], x, w.low[v]);
+    for (size_t v = 0; v < V; ++v) low_sum[i][v] = add_products(low_sum[i][v], x, low[v]);
   }
+  if constexpr (R * V + 2 * V + 2 > kRegisters) hide(b);  // rather load again than keep what was loaded
+#pragma GCC unroll 2
+  for (size_t v = 0; v < V; ++v) high[v] = high_weights(b + v * kInt4PairBytes);
   hide(a.stride);
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const I32 x = broadcast_word(a.row(i) + 4);
 #pragma GCC unroll 2
-    for (size_t v = 0; v < V; ++v) high_sum[i][v] = add_products(high_sum[i][v], x, w.high[v]);
+    for (size_t v = 0; v < V; ++v) high_sum[i][v] = add_products(high_sum[i][v], x, high[v]);
   }
   a.advance(8);
 }
 
+template <size_t V, size_t R, size_t Count>
+ENR_INLINE void add_sums(I32 (&sum)[R][V], const I32 (&more)[Count][R][V]) {
+#pragma GCC unroll 4
+  for (size_t s = 0; s < Count; ++s) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < R; ++i) {
+#pragma GCC unroll 2
+      for (size_t v = 0; v < V; ++v) sum[i][v] += more[s][i][v];
+    }
+  }
+}
+
+#if ENR_INT4_MADDUBS
 // sum += a . w over `pairs` steps of two groups.
 template <size_t R, size_t V>
 ENR_INLINE void dot_int4_steps(I32 (&sum)[R][V], Rows<R>& a, const char*& b, size_t pairs) {
   constexpr size_t kStep = V * kInt4PairBytes;
   while (pairs != 0) {
     const size_t burst = pairs < kInt4Burst ? pairs : kInt4Burst;
-    Int4Sum part[R][V] = {};
-    size_t left = burst;
-    if constexpr (R <= 2 && !ENR_INT4_MADDUBS) {
-      Int4Sum other[R][V] = {}, third[R][V] = {}, fourth[R][V] = {};
-      for (; left >= 2; left -= 2, b += 2 * kStep) {
+    I16 part[R][V] = {};
+    if (burst == kInt4Burst) {
 #pragma GCC unroll 4
-        for (size_t line = 0; line < 2 * kStep; line += 64) __builtin_prefetch(b + kFetchAhead + line);
-        dot_int4_pair(part, other, a, b);
-        dot_int4_pair(third, fourth, a, b + kStep);
-      }
-      for (size_t i = 0; i < R; ++i) {
-        for (size_t v = 0; v < V; ++v) part[i][v] += other[i][v] + third[i][v] + fourth[i][v];
-      }
+      for (size_t step = 0; step < kInt4Burst; ++step, b += kStep) dot_int4_pair(part, part, a, b);
+    } else {
+      for (size_t left = burst; left != 0; --left, b += kStep) dot_int4_pair(part, part, a, b);
     }
-#if ENR_INT4_MADDUBS
-    if (left == 4) {
-#pragma GCC unroll 4
-      for (size_t step = 0; step < 4; ++step) dot_int4_pair(part, part, a, b + step * kStep);
-      left = 0;
-      b += 4 * kStep;
-    }
-#endif
-    for (; left != 0; --left, b += kStep) dot_int4_pair(part, part, a, b);
 #pragma GCC unroll 16
     for (size_t i = 0; i < R; ++i) {
 #pragma GCC unroll 2
@@ -110,6 +113,29 @@ ENR_INLINE void dot_int4_steps(I32 (&sum)[R][V], Rows<R>& a, const char*& b, siz
     pairs -= burst;
   }
 }
+#else
+// Sums of each output: few rows have too few to hide the latency of a dot with one.
+template <size_t R, size_t V>
+inline constexpr size_t kInt4Sets = R <= 2 && 4 * R * V <= kRegisters / 2   ? 4
+                                    : R <= 4 && 2 * R * V <= kRegisters / 2 ? 2
+                                                                            : 1;
+
+template <size_t R, size_t V>
+ENR_INLINE void dot_int4_steps(I32 (&sum)[R][V], Rows<R>& a, const char*& b, size_t pairs) {
+  constexpr size_t kStep = V * kInt4PairBytes, kSums = kInt4Sets<R, V>, kAtOnce = kSums == 4 ? 2 : 1;
+  I32 more[kSums][R][V] = {};  // the first stays empty
+  for (; pairs >= kAtOnce; pairs -= kAtOnce, b += kAtOnce * kStep) {
+    if constexpr (R <= 2) {  // bound by memory
+#pragma GCC unroll 4
+      for (size_t line = 0; line < kAtOnce * kStep; line += 64) __builtin_prefetch(b + kFetchAhead + line);
+    }
+    dot_int4_pair(sum, kSums == 1 ? sum : more[kSums == 1 ? 0 : 1], a, b);
+    if constexpr (kAtOnce == 2) dot_int4_pair(more[2], more[3], a, b + kStep);
+  }
+  for (; pairs != 0; --pairs, b += kStep) dot_int4_pair(sum, sum, a, b);
+  if constexpr (kSums > 1) add_sums(sum, more);
+}
+#endif
 
 constexpr size_t kInputsPerPair = 2 * kInt4Group;
 
@@ -123,20 +149,13 @@ void int4_rows(const QTile& tile, size_t row, const TileHead<V>& head) {
   finish_dynamic(tile, row, sum, head.panel);
 }
 
-// The 16 bits of all lanes, as bfloat16.
-typedef uint16_t HalfLanes __attribute__((vector_size(ENR_VECTOR_BYTES / 2)));
-ENR_INLINE F32 load_bfloat16(const char* p) {
-  HalfLanes v;
-  memcpy(&v, p, sizeof v);
-  return (F32)(__builtin_convertvector(v, U32) << 16);
-}
-
 // The scales in front of a block, which b leaves behind.
 template <size_t V>
 ENR_INLINE void load_block_scales(const QTile& tile, const char*& b, F32 (&scale)[V]) {
 #pragma GCC unroll 2
   for (size_t v = 0; v < V; ++v) {
-    scale[v] = tile.has_float_scales ? load((const float*)b + v * kLane) : load_bfloat16(b + v * kLane * 2);
+    scale[v] = tile.has_float_scales ? load((const float*)b + v * kLane)
+                                     : from_bfloat16(load_half_bits((const uint16_t*)b + v * kLane));
   }
   b += V * kLane * (tile.has_float_scales ? sizeof(float) : sizeof(uint16_t));
 }

@@ -25,8 +25,8 @@ constexpr size_t kInt4Group = ENR_DOT4 || ENR_INT4_MADDUBS ? 4 : 2;  // likewise
 constexpr size_t kInt4ActivationBytes = kInt4Group == 4 ? 1 : 2;
 #if defined(__AVX512F__)
 constexpr size_t kMaxRows = 14;
-constexpr size_t kMaxInt4Rows = ENR_DOT4 ? 14 : 8;
-constexpr size_t kMaxBlockRows = 7;
+constexpr size_t kMaxInt4Rows = 8;
+constexpr size_t kMaxBlockRows = ENR_DOT4 ? 6 : 7;
 #elif defined(__AVX2__)
 constexpr size_t kMaxRows = 6, kMaxInt4Rows = ENR_DOT4 ? 6 : 4, kMaxBlockRows = 4;
 #elif defined(__aarch64__)

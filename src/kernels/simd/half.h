@@ -15,8 +15,21 @@ ENR_INLINE HalfBits load_half_bits(const uint16_t* p) {
 }
 ENR_INLINE void store_half_bits(uint16_t* p, HalfBits v) { memcpy(p, &v, sizeof v); }
 
-ENR_INLINE HalfBits narrow(U32 v) { return __builtin_convertvector(v, HalfBits); }
-ENR_INLINE U32 widen(HalfBits v) { return __builtin_convertvector(v, U32); }
+// By name for AVX-512: compilers convert there by halves.
+ENR_INLINE HalfBits narrow(U32 v) {
+#if defined(__AVX512F__)
+  return (HalfBits)_mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)v);
+#else
+  return __builtin_convertvector(v, HalfBits);
+#endif
+}
+ENR_INLINE U32 widen(HalfBits v) {
+#if defined(__AVX512F__)
+  return (U32)_mm512_maskz_cvtepu16_epi32(0xffff, (__m256i)v);
+#else
+  return __builtin_convertvector(v, U32);
+#endif
+}
 
 ENR_INLINE F32 from_bfloat16(HalfBits v) { return (F32)(widen(v) << 16); }
 
