@@ -1,6 +1,7 @@
 #include "kernels/reduce/reduce_table.h"
 
 #include "kernels/simd/extremes.h"
+#include "kernels/simd/hide.h"
 #include "kernels/simd/lanes.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -63,7 +64,11 @@ ENR_INLINE T extreme_of(const T* p, size_t count) {
   V best[4] = {first, first, first, first};
   size_t i = lanes;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    const V a = load(p + i), b = load(p + i + lanes), c = load(p + i + 2 * lanes), d = load(p + i + 3 * lanes);
+    V a = load(p + i), b = load(p + i + lanes), c = load(p + i + 2 * lanes), d = load(p + i + 3 * lanes);
+    hide_vector(a);
+    hide_vector(b);
+    hide_vector(c);
+    hide_vector(d);
     nan.add(a, b);
     nan.add(c, d);
     best[0] = better(a, best[0]);
@@ -90,6 +95,8 @@ ENR_INLINE size_t find(const T* p, size_t count, T value) {
     constexpr size_t vectors = 32 / lanes;
     const Vec<T> wanted = splat<T>(value);
     for (size_t i = 0; i + 32 <= count; i += 32) {
+      // What lies behind the elements is likely read next, and this loop leaves time to fetch it.
+      for (size_t line = 0; line < 32 * sizeof(T); line += 64) __builtin_prefetch((const char*)(p + count + i) + line);
       uint32_t bits = 0;
 #pragma GCC unroll 16
       for (size_t v = 0; v < vectors; ++v) bits |= true_bits<sizeof(T)>(load(p + i + v * lanes) == wanted) << v * lanes;
