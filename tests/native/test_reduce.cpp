@@ -248,6 +248,39 @@ TEST_CASE("NaN goes through extremes and sums, infinities do not become NaN") {
   }
 }
 
+TEST_CASE("few long rows: NaN, and truth values of any bytes") {
+  for (const int64_t rows : {1, 2, 3, 4, 7, 8, 9}) {
+    for (const int64_t width : {64, 100, 4099, 9000}) {
+      const auto count = static_cast<size_t>(rows * width), columns = static_cast<size_t>(width);
+      const int64_t sizes[] = {rows, width}, strides[] = {width, 1};
+      std::vector<float> x = random_values<float>(count, 34, -1, 1), largest(columns), sum(columns);
+      std::vector<uint8_t> bytes(count), is_true(columns);
+      for (size_t i = 0; i < count; ++i) {
+        if (i % 11 == 5) x[i] = std::numeric_limits<float>::quiet_NaN();
+        bytes[i] = static_cast<uint8_t>(i % 3 == 0 ? i : 0);
+      }
+      reduce(Reduce::kMax, {}, sizes, {x.data(), DType::kFloat32, strides}, 1, DType::kFloat32, largest.data());
+      reduce(Reduce::kSum, {}, sizes, {x.data(), DType::kFloat32, strides}, 1, DType::kFloat32, sum.data());
+      reduce(Reduce::kMax, {}, sizes, {bytes.data(), DType::kBool, strides}, 1, DType::kBool, is_true.data());
+      size_t wrong = 0;
+      for (size_t w = 0; w < columns; ++w) {
+        float best = x[w], total = x[w];
+        bool any = bytes[w] != 0;
+        for (size_t r = 1; r < static_cast<size_t>(rows); ++r) {
+          const float value = x[r * columns + w];
+          best = value != value || value > best ? value : best;
+          total += value;
+          any = any || bytes[r * columns + w] != 0;
+        }
+        wrong += std::isnan(total) ? !std::isnan(sum[w]) : std::fabs(sum[w] - total) > 1e-6f;
+        wrong += std::isnan(total) ? !std::isnan(largest[w]) : largest[w] != best;
+        wrong += is_true[w] != uint8_t{any};
+      }
+      CHECK_MESSAGE(wrong == 0, rows, " rows of ", width);
+    }
+  }
+}
+
 TEST_CASE("nothing to reduce") {
   const int64_t sizes[] = {3, 0}, strides[] = {0, 1};
   const float x = 0;

@@ -44,12 +44,52 @@ struct Keep {
   }
 };
 
+struct IsTrue {
+  uint8_t operator()(uint8_t value) const noexcept { return value != 0; }
+};
+
+// Long rows, few of them, that need no conversion: whole stretches at once.
+template <class T, class A>
+bool are_few_rows(const Walk& walk, const ReduceKernel<T, A>& kernel) noexcept {
+  constexpr int64_t long_bytes = 256;
+  return kernel.few_rows != nullptr && walk.by_columns && walk.conversion.first == nullptr && walk.reduced.rank == 1 &&
+         walk.reduced.count() != 0 && walk.reduced.count() <= kFewRows && walk.kept.inner_stride() == 1 &&
+         walk.kept.inner_size() * int64_t{sizeof(T)} >= long_bytes;
+}
+
+template <class T, class A, class Finish>
+void run_few_rows(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish) noexcept {
+  constexpr size_t stretch = 16384 / sizeof(T), grain_elements = 32768;
+  const DimList& kept = walk.kept;
+  const size_t width = static_cast<size_t>(kept.inner_size()), rows = walk.reduced.count();
+  const size_t stretches = std::max<size_t>(width / stretch, 1);
+  parallel_ranges(kept.count(kept.rank - 1) * stretches,
+                  std::max<size_t>(grain_elements / (std::min(width, stretch) * rows), 1), [&](size_t from, size_t to) {
+                    for (size_t i = from; i < to; ++i) {
+                      const size_t outer = i / stretches, part = i % stretches;
+                      const size_t begin = width * part / stretches, count = width * (part + 1) / stretches - begin;
+                      const T* x = reinterpret_cast<const T*>(walk.data) + kept.offset(outer, kept.rank - 1) + begin;
+                      T* out = reinterpret_cast<T*>(job.at(outer * width + begin));
+                      kernel.few_rows(x, walk.reduced.inner_stride(), rows, count, out);
+                      if constexpr (!std::is_same_v<Finish, Keep>) {
+                        for (size_t w = 0; w < count; ++w) out[w] = finish(out[w]);
+                      }
+                    }
+                  });
+}
+
 // One pass; finish(A) gives the result, which has dtype `result`.
 template <class T, class A, class Finish>
 void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish) noexcept {
+  constexpr bool keeps = std::is_same_v<Finish, Keep>, tests = std::is_same_v<Finish, IsTrue>;
+  if constexpr (keeps || tests) {
+    if (job.out_dtype == (tests ? DType::kBool : dtype_of<T>) && are_few_rows(walk, kernel)) {
+      return run_few_rows(job, walk, kernel, finish);
+    }
+  }
   const ConvertFn write = convert_fn(dtype_of<A>, job.out_dtype);
   for_each_block(walk, [&](Walk::Block block, bool threads) {
-    if constexpr (std::is_same_v<Finish, Keep>) {
+    if constexpr (keeps) {
       if (job.out_dtype == dtype_of<A>) {  // no other place is needed
         return reduce_block<T, A>(walk, kernel, block, threads, nullptr, reinterpret_cast<A*>(job.at(block.begin)));
       }
@@ -65,10 +105,6 @@ const ReduceKernel<float, double>* sums_of(float) { return reduce_table().sum_f3
 const ReduceKernel<double, double>* sums_of(double) { return reduce_table().sum_f64; }
 const ReduceKernel<float, float>* extremes_of(float) { return reduce_table().extreme_f32; }
 const ReduceKernel<double, double>* extremes_of(double) { return reduce_table().extreme_f64; }
-
-struct IsTrue {
-  uint8_t operator()(uint8_t value) const noexcept { return value != 0; }
-};
 
 // Looks no further than the answer needs: a truth value for any, a zero for all.
 template <bool kAny>

@@ -119,6 +119,38 @@ void sum_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, co
   add_rows<T, A, F>(x + static_cast<ptrdiff_t>(r) * row_stride, row_stride, rows - r, false, width, centre, acc);
 }
 
+// Calls body(w) at every vector of `width` columns; the last one overlaps.
+template <class T, class Body>
+ENR_INLINE void for_each_vector(size_t width, const Body& body) {
+  constexpr size_t lanes = kLanes<T>;
+  size_t w = 0;
+  for (; w + lanes <= width; w += lanes) body(w);
+  if (w < width) body(width - lanes);
+}
+
+template <class T, class First, class Next>
+ENR_INLINE void fold_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out, First first,
+                              Next next) {
+  const auto fold = [&](size_t w, size_t count) __attribute__((always_inline)) {
+    Vec<T> v = first(load(x + w));
+#pragma GCC unroll 4
+    for (size_t r = 1; r < count; ++r) v = next(v, load(x + static_cast<ptrdiff_t>(r) * row_stride + w));
+    store(out + w, v);
+  };
+  // Unrolled for the fewest.
+  if (rows == 2) return for_each_vector<T>(width, [&](size_t w) __attribute__((always_inline)) { fold(w, 2); });
+  if (rows == 3) return for_each_vector<T>(width, [&](size_t w) __attribute__((always_inline)) { fold(w, 3); });
+  if (rows == 4) return for_each_vector<T>(width, [&](size_t w) __attribute__((always_inline)) { fold(w, 4); });
+  for_each_vector<T>(width, [&](size_t w) __attribute__((always_inline)) { fold(w, rows); });
+}
+
+template <class T>
+void sum_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept {
+  fold_few_rows(
+      x, row_stride, rows, width, out, [](Vec<T> v) __attribute__((always_inline)) { return v; },
+      [](Vec<T> sum, Vec<T> v) __attribute__((always_inline)) { return sum + v; });
+}
+
 template <class A>
 A plus(A x, A y) noexcept {
   return x + y;
@@ -138,6 +170,7 @@ void fill_sums(ReduceKernel<T, double>* sums) {
   sums[kTermDeviation] = sum_kernel<T, Deviation>();
   sums[kTermPower] = sum_kernel<T, Power>();
   sums[kTermExp] = sum_kernel<T, ExpOf>();
+  sums[kTermValue].few_rows = &sum_few_rows<T>;
 }
 
 int64_t sum_row_i64(const int64_t* x, size_t n, const int64_t*, int64_t acc) noexcept {
@@ -311,8 +344,15 @@ void extreme_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width
 }
 
 template <class T, class F>
+void extreme_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept {
+  fold_few_rows(
+      x, row_stride, rows, width, out, [](Vec<T> v) __attribute__((always_inline)) { return F::of(v); },
+      [](Vec<T> best, Vec<T> v) __attribute__((always_inline)) { return F::wins(best, F::of(v)); });
+}
+
+template <class T, class F>
 ReduceKernel<T, T> extreme_kernel(T start) {
-  return {start, &extreme_row<T, F>, &extreme_columns<T, F>, &extreme_combine<T, F>, false};
+  return {start, &extreme_row<T, F>, &extreme_columns<T, F>, &extreme_combine<T, F>, false, &extreme_few_rows<T, F>};
 }
 
 template <class T>

@@ -19,9 +19,12 @@ struct ReduceKernel {
   void (*columns)(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const A* c, A* acc) noexcept;
   A (*combine)(A x, A y) noexcept;  // y's elements come after x's
   bool is_ordered = false;          // the elements' order counts
+  // At most kFewRows rows at once, of at least a vector: their result in T. May be null.
+  void (*few_rows)(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept = nullptr;
 };
 
 inline constexpr size_t kReduceColumns = 512;
+inline constexpr size_t kFewRows = 8;
 
 enum SumTerm : int {
   kTermValue,

@@ -204,10 +204,10 @@ void register_reduction(OperatorTable& table) {
   table.add<mean_dtype_out>("aten::mean.dtype_out", "self, dtype, out");
   table.add<prod_out>("aten::prod.out", "self, dtype, out");
   table.add<prod_int_out>("aten::prod.int_out", "self, dim, keepdim, dtype, out");
-  table.add<extreme_out<Reduce::kMax>>("aten::amax.out", "self, dim, keepdim, out");
-  table.add<extreme_out<Reduce::kMin>>("aten::amin.out", "self, dim, keepdim, out");
-  table.add<extreme_all_out<Reduce::kMax>>("aten::max.unary_out", "self, out");
-  table.add<extreme_all_out<Reduce::kMin>>("aten::min.unary_out", "self, out");
+  table.add<extreme_out<Reduce::kMax>>("aten::amax.out", "self, dim, keepdim, out", kTruth<0>);
+  table.add<extreme_out<Reduce::kMin>>("aten::amin.out", "self, dim, keepdim, out", kTruth<0>);
+  table.add<extreme_all_out<Reduce::kMax>>("aten::max.unary_out", "self, out", kTruth<0>);
+  table.add<extreme_all_out<Reduce::kMin>>("aten::min.unary_out", "self, out", kTruth<0>);
   table.add<aminmax_out>("aten::aminmax.out", "self, dim, keepdim, min, max");
   table.add<aminmax_all_out>("aten::_aminmax.out", "self, out0, out1");
   table.add<aminmax_dim_out>("aten::_aminmax.dim_out", "self, dim, keepdim, out0, out1");
