@@ -18,6 +18,8 @@ def indexing():
     narrow, down = floats(30000, 8), RNG.integers(0, 1024, (256, 2048))
     part = values[:, :256].copy()
     values4 = floats(4096, 2048)
+    many_rows, many_columns = RNG.integers(0, 1024, 200_000), RNG.integers(0, 2048, 200_000)
+    picked = floats(200_000)
     permutation = RNG.permutation(1024)[:512]
 
     def put(array, index, new):
@@ -57,6 +59,8 @@ def indexing():
         ("index mask", "aten::index.Tensor_out", (x, OptionalTensors([mask])), lambda: x[mask]),
         ("index_put rows", "aten::index_put.out", (x, OptionalTensors([permutation]), values[:512], False),
          lambda: put(x, permutation, values[:512])),
+        ("index_put both", "aten::index_put.out", (x, OptionalTensors([many_rows, many_columns]), picked, False),
+         lambda: put(x, (many_rows, many_columns), picked)),
         ("index_put mask", "aten::index_put.out", (x, OptionalTensors([mask]), np.ones(1, F32), False),
          lambda: put(x, mask, F32(1))),
         ("index_put, adding", "aten::index_put.out", (x, OptionalTensors([rows_index]), values4, True),

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -375,6 +376,31 @@ TEST_CASE("gather and scatter rows") {
   CHECK(first_index_outside(indices.data(), indices.size(), -9, 10) == 5);
   CHECK(first_index_outside(narrow.data(), narrow.size(), 0, 9) == 2);
   CHECK(first_index_outside(narrow.data(), 0, 0, 0) == 0);
+}
+
+TEST_CASE("offsets of indices") {
+  for (size_t count : {0, 1, 7, 8, 33, 1000}) {
+    for (const int64_t size : {1, 10, 5000}) {
+      std::mt19937 engine(static_cast<unsigned>(count));
+      std::uniform_int_distribution<int64_t> any(-size, size - 1);
+      std::vector<int64_t> indices(count), offsets(count, 77), sums(count, 77), expected(count);
+      for (size_t i = 0; i < count; ++i) {
+        indices[i] = i == 0 ? -size : i == 1 ? size - 1 : any(engine);
+        expected[i] = (indices[i] < 0 ? indices[i] + size : indices[i]) * -3;
+      }
+      CHECK(set_index_offsets(indices.data(), count, size, -3, offsets.data()));
+      CHECK(offsets == expected);
+      CHECK(add_index_offsets(indices.data(), count, size, -3, sums.data()));
+      for (int64_t& sum : sums) sum -= 77;
+      CHECK(sums == expected);
+      for (const int64_t outside : {size, -size - 1, std::numeric_limits<int64_t>::min()}) {
+        if (count == 0) continue;
+        std::vector<int64_t> bad = indices;
+        bad[count / 2] = outside;
+        CHECK_FALSE(set_index_offsets(bad.data(), count, size, 1, offsets.data()));
+      }
+    }
+  }
 }
 
 TEST_CASE("gather_elements picks along a dimension") {

@@ -83,6 +83,13 @@ size_t first_index_outside(const Index* indices, size_t count, int64_t low, int6
   return count;
 }
 
+bool set_index_offsets(const int64_t* indices, size_t count, int64_t size, int64_t stride, int64_t* offsets) noexcept {
+  return index_range_kernels().set_offsets(indices, count, size, stride, offsets);
+}
+bool add_index_offsets(const int64_t* indices, size_t count, int64_t size, int64_t stride, int64_t* offsets) noexcept {
+  return index_range_kernels().add_offsets(indices, count, size, stride, offsets);
+}
+
 template <class Index>
 void gather_rows(void* out, const void* in, size_t outer, size_t in_rows, size_t row_bytes, const Index* indices,
                  size_t count) noexcept {

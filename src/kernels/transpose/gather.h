@@ -12,6 +12,11 @@ namespace enr::kernels {
 template <class Index>
 size_t first_index_outside(const Index* indices, size_t count, int64_t low, int64_t high) noexcept;
 
+// offsets[i] = (or += ) how far into a dim of `size` elements, `stride` apart, indices[i] reaches; a negative index
+// counts from the end. False where one lies outside [-size, size): the offsets mean nothing then.
+bool set_index_offsets(const int64_t* indices, size_t count, int64_t size, int64_t stride, int64_t* offsets) noexcept;
+bool add_index_offsets(const int64_t* indices, size_t count, int64_t size, int64_t stride, int64_t* offsets) noexcept;
+
 // out[o][i] = in[o][indices[i]] for o < outer, i < count; a row has row_bytes. Embedding has outer 1; index_select
 // along dimension d has outer = product of the sizes before d, in_rows = size of d, row_bytes = everything inside. A
 // negative index counts from the end.

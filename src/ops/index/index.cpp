@@ -106,6 +106,10 @@ void put_chunks(const IndexedTransfer& transfer, std::byte* region, const std::b
 void put_region(const IndexedTransfer& transfer, std::byte* region, const std::byte* view, int64_t element,
                 int64_t target_count) {
   switch (transfer.chunk * element) {
+    case 1:
+      return put_chunks<1>(transfer, region, view, element, target_count);
+    case 2:
+      return put_chunks<2>(transfer, region, view, element, target_count);
     case 4:
       return put_chunks<4>(transfer, region, view, element, target_count);
     case 8:

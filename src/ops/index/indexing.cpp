@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/transpose/gather.h"
+
 namespace enr::ops {
 
 namespace {
 
-// One index tensor: offsets into self by position.
+// One index tensor.
 struct Index {
-  size_t first_dim, dims;  // of self, that it stands for
+  size_t item, first_dim, dims;  // in the list; of self, that it stands for
   Shape shape;
-  const int64_t* offsets;  // row-major by shape, in elements of self
+  const int64_t* values;  // row-major by shape, not yet checked; of masks, offsets into self
+  int64_t size, stride;   // of what they count
 };
 
 bool is_mask(const Tensor& index) noexcept { return index.dtype == DType::kBool || index.dtype == DType::kUInt8; }
@@ -58,23 +61,15 @@ Index resolve_mask(OpContext& context, const Tensor& self, const Tensor& mask, s
       next += flags[start + i] != 0;
     }
   });
-  return {dim, mask.rank, Shape(Sizes(&count, 1)), offsets};
+  constexpr int64_t kUnchecked = INT64_MAX / 2;  // wherever the mask is, self has an element
+  return {item, dim, mask.rank, Shape(Sizes(&count, 1)), offsets, kUnchecked, 1};
 }
 
 Index resolve_integers(OpContext& context, const Tensor& self, const Tensor& index, size_t dim, size_t item) {
   if (index.dtype != DType::kInt64 && index.dtype != DType::kInt32) {
     fail_execution("indices: expected int64, int32, bool or uint8 for item ", item, ", got ", dtype_name(index.dtype));
   }
-  const auto* values = row_major_as<int64_t>(context, index);
-  const int64_t count = index.numel(), size = self.size(dim), stride = self.stride(dim);
-  auto* offsets = context.scratch_of<int64_t>(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) {
-    if (values[i] < -size || values[i] >= size) {
-      fail_execution("indices: expected ", -size, " to ", size - 1, " in item ", item, ", got ", values[i], " at ", i);
-    }
-    offsets[i] = (values[i] < 0 ? values[i] + size : values[i]) * stride;
-  }
-  return {dim, 1, Shape(index.sizes()), offsets};
+  return {item, dim, 1, Shape(index.sizes()), row_major_as<int64_t>(context, index), self.size(dim), self.stride(dim)};
 }
 
 std::vector<Index> resolve_each(OpContext& context, const Tensor& self, OptionalTensors indices) {
@@ -95,21 +90,33 @@ std::vector<Index> resolve_each(OpContext& context, const Tensor& self, Optional
   return resolved;
 }
 
+[[noreturn]] void fail_outside(const Index& index, size_t count) {
+  const size_t at = kernels::first_index_outside(index.values, count, -index.size, index.size);
+  fail_execution("indices: expected ", -index.size, " to ", index.size - 1, " in item ", index.item, ", got ",
+                 index.values[at], " at ", at);
+}
+
 // The sum of all indices' offsets at each position of their common shape.
 std::span<int64_t> sum_offsets(OpContext& context, std::span<const Index> indices, const Shape& common) {
   const auto count = static_cast<size_t>(product(common));
   auto* sums = context.scratch_of<int64_t>(count);
-  std::fill_n(sums, count, int64_t{0});
+  if (indices.empty()) std::fill_n(sums, count, int64_t{0});
   for (const Index& index : indices) {
-    const int64_t* offsets = index.offsets;
-    if (!std::ranges::equal(Sizes(index.shape), Sizes(common))) {
-      StridedView narrow(reinterpret_cast<std::byte*>(const_cast<int64_t*>(offsets)), DType::kInt64, index.shape);
-      narrow.expand(common);
-      auto* expanded = context.scratch_of<int64_t>(count);
-      copy_view(context, StridedView(reinterpret_cast<std::byte*>(expanded), DType::kInt64, common), narrow);
-      offsets = expanded;
+    const bool is_first = &index == indices.data();
+    if (std::ranges::equal(Sizes(index.shape), Sizes(common))) {
+      const auto put = is_first ? kernels::set_index_offsets : kernels::add_index_offsets;
+      if (!put(index.values, count, index.size, index.stride, sums)) fail_outside(index, count);
+      continue;
     }
-    for (size_t i = 0; i < count; ++i) sums[i] += offsets[i];
+    const auto own_count = static_cast<size_t>(product(index.shape));
+    auto* own = context.scratch_of<int64_t>(own_count);
+    if (!kernels::set_index_offsets(index.values, own_count, index.size, index.stride, own))
+      fail_outside(index, own_count);
+    StridedView narrow(reinterpret_cast<std::byte*>(own), DType::kInt64, index.shape);
+    narrow.expand(common);
+    auto* expanded = is_first ? sums : context.scratch_of<int64_t>(count);
+    copy_view(context, StridedView(reinterpret_cast<std::byte*>(expanded), DType::kInt64, common), narrow);
+    for (size_t i = 0; !is_first && i < count; ++i) sums[i] += expanded[i];
   }
   return {sums, count};
 }
@@ -128,6 +135,18 @@ std::span<const int64_t> enumerate_offsets(OpContext& context, Sizes sizes, cons
     }
   }
   return {offsets, count};
+}
+
+// As long as the next element always is the same step away, no table is needed.
+Offsets offsets_of(OpContext& context, Sizes sizes, const int64_t* strides) {
+  int64_t step = 0, count = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (count == 1) step = strides[d];
+    if (strides[d] != step * count) return {enumerate_offsets(context, sizes, strides).data(), 0};
+    count *= sizes[d];
+  }
+  return {nullptr, step};
 }
 
 }  // namespace
@@ -173,8 +192,8 @@ IndexedTransfer plan_transfer(OpContext& context, const IndexedRegion& region, c
     transfer.chunk *= region.rest.size(--rank);
   }
   transfer.positions = region.positions;
-  transfer.index_in_view = enumerate_offsets(context, {view.size_array.data() + region.index_at, region.index_rank},
-                                             view.stride_array.data() + region.index_at);
+  transfer.index_in_view = offsets_of(context, {view.size_array.data() + region.index_at, region.index_rank},
+                                      view.stride_array.data() + region.index_at);
   const Sizes looped{region.rest.size_array.data(), rank};
   transfer.rest_in_region = enumerate_offsets(context, looped, region.rest.stride_array.data());
   transfer.rest_in_view = enumerate_offsets(context, looped, rest_strides.data());

@@ -25,11 +25,22 @@ struct IndexedRegion {
 // end) or masks of bool or uint8, which stand for as many dims as they have.
 IndexedRegion resolve_indices(OpContext& context, const Tensor& self, OptionalTensors indices);
 
+// Offsets by position: from a table, or one step after the other where that is null.
+struct Offsets {
+  const int64_t* table = nullptr;
+  int64_t step = 0;
+
+  int64_t operator[](size_t position) const noexcept {
+    return table != nullptr ? table[position] : static_cast<int64_t>(position) * step;
+  }
+};
+
 // The region and a view of its shape as two pairs of offset tables: element (i, r) of the region is
 // region[positions[i] + rest_in_region[r] ...] and view[index_in_view[i] + rest_in_view[r] ...], `chunk` elements long
 // on both sides. Offsets count elements.
 struct IndexedTransfer {
-  std::span<const int64_t> positions, index_in_view;
+  std::span<const int64_t> positions;
+  Offsets index_in_view;
   std::span<const int64_t> rest_in_region, rest_in_view;
   int64_t chunk = 1;
 };
