@@ -8,6 +8,7 @@
 #include "plan/lost_outputs.h"
 #include "plan/overlaps.h"
 #include "plan/requirements.h"
+#include "plan/states.h"
 #include "program/list_items.h"
 #include "program/overlap.h"
 
@@ -17,13 +18,6 @@ namespace {
 
 const program::Tensor* tensor_of(const program::Method& method, uint32_t value) {
   return std::get_if<program::Tensor>(&method.values[value]);
-}
-
-// Exporters name a tensor only if it is a buffer of the model. It need not be planned.
-bool is_state(const program::Tensor& tensor) {
-  const bool has_name = !tensor.fully_qualified_name.empty();
-  return is_placed(tensor) ? tensor.storage != program::Storage::kPlanned || has_name
-                           : tensor.storage == program::Storage::kUnplanned && has_name;
 }
 
 // More than any real method needs; they bound the time and memory that a hostile file can take.
@@ -44,7 +38,7 @@ class Builder {
     for (const program::Chain& chain : method_.chains) flatten(chain);
     check_lost_outputs(*plan_);
     find_redirected();
-    find_states();
+    find_states(*plan_);
     const auto states_of = states_of_values();
     find_state_writes(states_of);
     find_overlaps(*plan_);
@@ -139,19 +133,6 @@ class Builder {
         fail_load(method_.name, "[", plan_->instructions.size(), "] ", method_.delegates[call.delegate_index].id,
                   ": argument value ", arg, ": expected a tensor, got ", program::kind_name(method_.values[arg]));
       }
-    }
-  }
-
-  void find_states() {
-    std::vector<bool> is_redirected(method_.values.size());
-    for (const uint32_t v : plan_->redirected) is_redirected[v] = true;
-    for (uint32_t v = 0; v < method_.values.size(); ++v) {
-      const program::Tensor* tensor = tensor_of(method_, v);
-      if (tensor == nullptr || !is_state(*tensor)) continue;
-      // What is not planned has memory of its own unless instructions give it some.
-      if (!is_placed(*tensor) && is_redirected[v]) continue;
-      const std::string& name = tensor->fully_qualified_name;
-      plan_->states.push_back({v, name.empty() ? concat("state_", plan_->states.size()) : name});
     }
   }
 

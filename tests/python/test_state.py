@@ -267,3 +267,72 @@ def test_memory_that_nobody_writes_is_zeros(load):
     p.output(p.tensor(np.float32, (3, 50_000), planned=False))
     for _ in range(3):
         assert not load(p)([])[0].any()
+
+
+def test_buffers_without_a_name_and_a_first_value(load):
+    """What exporters write by default: only that it is read before it is written tells a buffer."""
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    index = p.input(np.int64, (1,))
+    total, steps = p.zero_buffer(np.float32, (2,)), p.zero_buffer(np.int64, (1,))
+    viewed = p.tensor(np.int64, (1, 1), share=steps)  # a view that the exporter dropped
+    written_only = p.zero_buffer(np.float32, (2,))
+    both = p.call("aten::cat.out", [total, x], 0, out=p.tensor(np.float32, (4,)))
+    y = p.call("aten::add.out", total, x, 1, out=p.tensor(np.float32, (2,)))
+    more = p.call("aten::add.Scalar_out", viewed, 1, 1, out=p.tensor(np.int64, (1, 1)))
+    p.call("aten::copy_", steps, p.tensor(np.int64, (1,), share=more), False, steps)
+    p.call("aten::copy_", total, y, False, total)
+    p.call("aten::copy_", written_only, y, False, written_only)
+    p.call("aten::copy_", x, y, False, x)  # an input that is updated is none
+    p.output(both, p.call("aten::index_select.out", total, 0, index, out=p.tensor(np.float32, (1,))))
+    method = load(p)
+    one, first = np.ones(2, np.float32), np.array([0])
+    assert [method([one, first])[1][0] for _ in range(3)] == [1, 2, 3]
+    assert list(method.state) == ["state_0", "state_1"]
+    np.testing.assert_array_equal(method.state["state_0"], [3, 3])
+    assert method.state["state_1"] == 3
+    with pytest.raises(ExecutionError, match="index_select"):
+        method([one, np.array([7])])
+    np.testing.assert_array_equal(method.state["state_0"], [3, 3])
+    assert method.state["state_1"] == 3
+    method.state["state_0"] = np.array([5, 6], np.float32)
+    np.testing.assert_array_equal(method([one, first])[0], [5, 6, 1, 1])
+    method.reset()
+    np.testing.assert_array_equal(method([one, first])[0], [0, 0, 1, 1])
+
+
+def test_caches_without_a_name_are_put_back_and_reset(load):
+    p = ProgramBuilder()
+    x, index = p.input(np.float32, (1, 1, 2, 2)), p.input(np.int64, (1,))
+    cache = p.zero_buffer(np.float32, (1, 6, 2, 2))
+    p.call("llama::update_cache.out", x, cache, 3, out=p.tensor(np.float32, (1,)))
+    p.output(p.call("aten::index_select.out", cache, 1, index, out=p.tensor(np.float32, (1, 1, 2, 2))))
+    method = load(p)
+    value = np.ones((1, 1, 2, 2), np.float32)
+    with pytest.raises(ExecutionError, match="index_select"):
+        method([value, np.array([9])])
+    assert not method.state["state_0"].any()
+    np.testing.assert_array_equal(method([value, np.array([3])])[0], 1)
+    assert method.state["state_0"].sum() == 4
+    method.reset()
+    assert not method([value, np.array([2])])[0].any()
+
+
+def test_shared_buffers_without_a_name():
+    """A method that only reads such a buffer can reset it too."""
+    p = ProgramBuilder("write")
+    x = p.input(np.float32, (2,))
+    total = p.zero_buffer(np.float32, (2,), memory_id=2)
+    y = p.call("aten::add.out", total, x, 1, out=p.tensor(np.float32, (2,)))
+    p.call("aten::copy_", total, y, False, total)
+    p.output(y)
+    reader = p.method("read")
+    kept = reader.zero_buffer(np.float32, (2,), memory_id=2)
+    reader.output(reader.call("aten::neg.out", kept, out=reader.tensor(np.float32, (2,))))
+    program = en.Runtime.get().load_program(p.build())
+    write, read = program.load_method("write"), program.load_method("read")
+    write([np.ones(2, np.float32)])
+    np.testing.assert_array_equal(read([])[0], [-1, -1])
+    np.testing.assert_array_equal(read.state["state_0"], [1, 1])
+    read.reset()
+    np.testing.assert_array_equal(write([np.ones(2, np.float32)])[0], [1, 1])
