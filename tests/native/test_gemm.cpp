@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,18 @@ struct Case {
   Residual residual = Residual::kNone;
   float min = -kInfinity, max = kInfinity;
   WeightLayout layout = WeightLayout::kOutputMajor;
+  std::optional<HalfType> half = {};
 };
+
+// The bits of 16-bit weights; `values` become what they stand for.
+std::vector<uint16_t> halve(HalfType type, std::vector<float>& values) {
+  std::vector<uint16_t> bits;
+  for (float& v : values) {
+    bits.push_back(type == HalfType::kFloat16 ? half_bits(v) : bfloat16_bits(v));
+    v = type == HalfType::kFloat16 ? half_value(bits.back()) : bfloat16_value(bits.back());
+  }
+  return bits;
+}
 
 // Runs the case and compares every element with the definition in double; returns C with its gaps.
 std::vector<float> check(const Case& c) {
@@ -47,7 +59,8 @@ std::vector<float> check(const Case& c) {
   const std::vector<float> a = random_floats(1 + c.m * a_stride, 1), bias = random_floats(c.n, 2);
   const bool output_major = c.layout == WeightLayout::kOutputMajor;
   const size_t b_stride = (output_major ? c.k : c.n) + 3;
-  const std::vector<float> b = random_floats((output_major ? c.n : c.k) * b_stride, 3);
+  std::vector<float> b = random_floats((output_major ? c.n : c.k) * b_stride, 3);
+  const std::vector<uint16_t> halves = c.half ? halve(*c.half, b) : std::vector<uint16_t>();
   std::vector<float> out(1 + c.m * c_stride, kUntouched);
   const std::vector<float> other = random_floats((c.m + 1) * (c.n + 2), 4);
   const float shift = 0.25f;
@@ -70,9 +83,16 @@ std::vector<float> check(const Case& c) {
     epilogue.residual = out.data() + 1;
     epilogue.residual_stride = c_stride;
   }
-  AlignedBuffer packed(gemm_packed_bytes(c.n, c.k));
-  gemm_pack(c.layout, c.n, c.k, b.data(), b_stride, c.with_bias ? bias.data() : nullptr, packed.data());
-  gemm(c.m, c.n, c.k, a.data() + 1, a_stride, packed.data(), out.data() + 1, c_stride, epilogue);
+  const float* used_bias = c.with_bias ? bias.data() : nullptr;
+  if (c.half) {
+    AlignedBuffer packed(gemm_half_packed_bytes(c.n, c.k));
+    gemm_half_pack(c.layout, c.n, c.k, halves.data(), b_stride, used_bias, packed.data());
+    gemm_half(*c.half, c.m, c.n, c.k, a.data() + 1, a_stride, packed.data(), out.data() + 1, c_stride, epilogue);
+  } else {
+    AlignedBuffer packed(gemm_packed_bytes(c.n, c.k));
+    gemm_pack(c.layout, c.n, c.k, b.data(), b_stride, used_bias, packed.data());
+    gemm(c.m, c.n, c.k, a.data() + 1, a_stride, packed.data(), out.data() + 1, c_stride, epilogue);
+  }
   size_t wrong = 0, touched = 0;
   for (size_t i = 0; i < c.m; ++i) {
     for (size_t j = 0; j < c.n; ++j) {
@@ -223,20 +243,52 @@ TEST_CASE("gemm: NaN passes the clamp, infinity is cut") {
 }
 
 TEST_CASE("gemm: 16-bit weights are those of the float they stand for") {
-  const size_t n = 37, k = 21;
-  const std::vector<float> values = random_floats(n * k, 5), bias = random_floats(n, 6);
-  for (const bool is_half : {false, true}) {
-    std::vector<uint16_t> bits(n * k);
-    std::vector<float> rounded(n * k);
-    for (size_t i = 0; i < n * k; ++i) {
-      bits[i] = is_half ? half_bits(values[i]) : bfloat16_bits(values[i]);
-      rounded[i] = is_half ? half_value(bits[i]) : bfloat16_value(bits[i]);
+  for (const HalfType half : {HalfType::kFloat16, HalfType::kBFloat16}) {
+    for (const WeightLayout layout : {WeightLayout::kOutputMajor, WeightLayout::kInputMajor}) {
+      for (const size_t m : {1, 2, 3, 4, 5, 14, 15, 30, 33}) {
+        for (const size_t n : {1, 16, 37, 70}) {
+          for (const size_t k : {0, 1, 7, 21, 256, 300}) {
+            check({.m = m, .n = n, .k = k, .a_gap = 1, .c_gap = 2, .layout = layout, .half = half});
+          }
+        }
+      }
     }
-    AlignedBuffer want(gemm_packed_bytes(n, k)), got(gemm_packed_bytes(n, k));
-    gemm_pack(WeightLayout::kOutputMajor, n, k, rounded.data(), k, bias.data(), want.data());
-    (is_half ? gemm_pack_f16 : gemm_pack_bf16)(WeightLayout::kOutputMajor, n, k, bits.data(), k, bias.data(),
-                                               got.data());
-    CHECK(std::memcmp(want.data(), got.data(), want.size_bytes()) == 0);
+    for (const Residual residual : {Residual::kOther, Residual::kInPlace, Residual::kOneRow}) {
+      for (const size_t m : {3, 23}) {
+        check({.m = m,
+               .n = 100,
+               .k = 1700,
+               .with_bias = false,
+               .with_activation = true,
+               .residual = residual,
+               .min = -0.5f,
+               .max = 0.75f,
+               .half = half});
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm: every 16-bit weight is widened as it is multiplied, as before") {
+  // One input of 1: C is what the weights stand for, whatever the number of rows. A NaN's bits may differ.
+  const size_t n = 1 << 16;
+  std::vector<uint16_t> bits(n);
+  for (size_t i = 0; i < n; ++i) bits[i] = static_cast<uint16_t>(i);
+  for (const HalfType type : {HalfType::kFloat16, HalfType::kBFloat16}) {
+    AlignedBuffer packed(gemm_half_packed_bytes(n, 1));
+    gemm_half_pack(WeightLayout::kOutputMajor, n, 1, bits.data(), 1, nullptr, packed.data());
+    for (const size_t m : {1, 6}) {
+      const std::vector<float> a(m, 1.0f);
+      std::vector<float> c(m * n);
+      gemm_half(type, m, n, 1, a.data(), 1, packed.data(), c.data(), n);
+      size_t wrong = 0;
+      for (size_t i = 0; i < m * n; ++i) {
+        const uint16_t weight = bits[i % n];
+        const float want = type == HalfType::kFloat16 ? half_value(weight) : bfloat16_value(weight);
+        wrong += std::isnan(want) ? !std::isnan(c[i]) : c[i] != want;
+      }
+      CHECK(wrong == 0);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "graph/infer.h"
@@ -13,10 +14,16 @@ namespace {
 struct GemmStep : Step {
   size_t m = 0, n = 0, k = 0, a_stride = 0, c_stride = 0;
   std::shared_ptr<const AlignedBuffer> packed;
+  std::optional<kernels::HalfType> half;  // of weights of 16 bits
   Epilogue epilogue;
   uint32_t a = 0, c = 0;
 
   void run(const Frame& frame) const noexcept override {
+    if (half) {
+      kernels::gemm_half(*half, m, n, k, frame.in<float>(a), a_stride, packed->data(), frame.out<float>(c), c_stride,
+                         epilogue.bind(frame));
+      return;
+    }
     kernels::gemm(m, n, k, frame.in<float>(a), a_stride, packed->data(), frame.out<float>(c), c_stride,
                   epilogue.bind(frame));
   }
@@ -54,20 +61,20 @@ GemmStep& add_gemm(Lowering& lowering, const Node& node, const Sizes& sizes, ker
   const size_t n = sizes.n, k = sizes.k;
   const size_t stride = layout == kernels::WeightLayout::kOutputMajor ? k : n;
   auto& step = lowering.add<GemmStep>(node, "gemm");
+  if (weights.dtype == DType::kFloat16) step.half = kernels::HalfType::kFloat16;
+  if (weights.dtype == DType::kBFloat16) step.half = kernels::HalfType::kBFloat16;
   const auto fill = [&](void* packed) {
-    const auto* halves = reinterpret_cast<const uint16_t*>(weights.data);
-    if (weights.dtype == DType::kFloat16) {
-      kernels::gemm_pack_f16(layout, n, k, halves, stride, bias, packed);
-    } else if (weights.dtype == DType::kBFloat16) {
-      kernels::gemm_pack_bf16(layout, n, k, halves, stride, bias, packed);
+    if (step.half) {
+      kernels::gemm_half_pack(layout, n, k, reinterpret_cast<const uint16_t*>(weights.data), stride, bias, packed);
     } else {
       kernels::gemm_pack(layout, n, k, reinterpret_cast<const float*>(weights.data), stride, bias, packed);
     }
   };
-  step.packed = lowering.pack(node.inputs[1],
-                              concat("gemm ", static_cast<int>(layout), ' ', n, 'x', k, ' ',
-                                     static_cast<int>(weights.dtype), " bias ", static_cast<const void*>(bias)),
-                              kernels::gemm_packed_bytes(n, k), fill);
+  step.packed =
+      lowering.pack(node.inputs[1],
+                    concat("gemm ", static_cast<int>(layout), ' ', n, 'x', k, ' ', static_cast<int>(weights.dtype),
+                           " bias ", static_cast<const void*>(bias)),
+                    step.half ? kernels::gemm_half_packed_bytes(n, k) : kernels::gemm_packed_bytes(n, k), fill);
   step.m = sizes.m;
   step.n = n;
   step.k = k;

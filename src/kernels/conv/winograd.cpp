@@ -135,15 +135,16 @@ void multiply_positions(const Run& run, size_t panel, size_t count, const float*
   GemmTiles tile = {};
   tile.taps = 1;
   tile.a_stride = channels;
-  tile.b = run.packed + run.panels.offset_of(panel) + width;
+  const float* weights = run.packed + run.panels.offset_of(panel) + width;
   tile.b_stride = width;
   tile.c_stride = width;
   tile.columns = width;
   tile.min = -std::numeric_limits<float>::infinity();
   tile.max = std::numeric_limits<float>::infinity();
-  for (size_t position = 0; position < run.positions; ++position, tile.b += channels * width) {
+  for (size_t position = 0; position < run.positions; ++position, weights += channels * width) {
+    tile.b = weights;
     tile.k = run.channels_at(position);
-    const FetchAhead ahead(tile, parts, tile.b + channels * width, channels);
+    const FetchAhead ahead(tile, parts, weights + channels * width, channels);
     const float* a = windows + position * window_stride;
     tile.a = &a;
     tile.c = products + position * product_stride;

@@ -40,16 +40,20 @@ enum class WeightLayout {
 size_t gemm_packed_bytes(size_t n, size_t k) noexcept;
 void gemm_pack(WeightLayout layout, size_t n, size_t k, const float* weights, size_t stride, const float* bias,
                void* packed) noexcept;
-// From half and bfloat16 bits; the packed weights are float32.
-void gemm_pack_f16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
-                   void* packed) noexcept;
-void gemm_pack_bf16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
-                    void* packed) noexcept;
 
 // A's rows are a_stride apart, C's c_stride; both are read and written in place and must not overlap. Any size may be
 // 0.
 void gemm(size_t m, size_t n, size_t k, const float* a, size_t a_stride, const void* packed, float* c, size_t c_stride,
           const GemmEpilogue& epilogue = {}) noexcept;
+
+// The same with weights of 16 bits, which stay so until they are multiplied: half the memory, and products of few rows,
+// which wait for it, take half the time.
+enum class HalfType : uint8_t { kFloat16, kBFloat16 };
+size_t gemm_half_packed_bytes(size_t n, size_t k) noexcept;
+void gemm_half_pack(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
+                    void* packed) noexcept;
+void gemm_half(HalfType type, size_t m, size_t n, size_t k, const float* a, size_t a_stride, const void* packed,
+               float* c, size_t c_stride, const GemmEpilogue& epilogue = {}) noexcept;
 
 // Columns [column, column_end) of C over the depth [depth, depth_end) of k. Columns start at a multiple of
 // gemm_column_step(), and end at one or at n.

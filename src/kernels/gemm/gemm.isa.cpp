@@ -1,5 +1,6 @@
 #include "kernels/gemm/tile.h"
 #include "kernels/isa.h"
+#include "kernels/simd/half.h"
 #include "kernels/simd/hide.h"
 #include "kernels/simd/partial.h"
 #include "kernels/simd/vec.h"
@@ -40,11 +41,27 @@ ENR_INLINE void add_product(F32& sum, F32 a, F32 b) {
 #endif
 }
 
-template <size_t R, size_t V>
+enum class Weights { kFloat, kHalf, kBFloat16 };
+
+template <Weights W>
+inline constexpr size_t kWeightBytes = W == Weights::kFloat ? 4 : 2;
+
+template <Weights W>
+ENR_INLINE F32 load_weights(const char* p) {
+  if constexpr (W == Weights::kFloat) {
+    return load((const float*)p);
+  } else if constexpr (W == Weights::kHalf) {
+    return from_half(load_half_bits((const uint16_t*)p));
+  } else {
+    return from_bfloat16(load_half_bits((const uint16_t*)p));
+  }
+}
+
+template <Weights W, size_t R, size_t V>
 ENR_INLINE void multiply(F32 (&sum)[R][V], const char* const (&base)[kBases<R>], size_t stride, const char* b,
                          size_t step) {
   F32 weights[V];
-  for (size_t v = 0; v < V; ++v) weights[v] = load((const float*)(b + v * kVectorBytes));
+  for (size_t v = 0; v < V; ++v) weights[v] = load_weights<W>(b + v * kF32Lanes * kWeightBytes<W>);
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const F32 value = splat(*(const float*)(base[kRowBase[i]] + row_factor(i) * stride + step * sizeof(float)));
@@ -64,10 +81,10 @@ using TileSums = F32[kSets<R, V>][R][V];
 
 // The products of one tile, whose rows of A start row_offset bytes behind those of the first. kIsPacked: the weights'
 // rows are one behind the other.
-template <size_t R, size_t V, bool kIsPacked>
+template <Weights W, size_t R, size_t V, bool kIsPacked>
 ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t row_offset, const char* ahead) {
   const char* b = (const char*)tiles.b;
-  const size_t b_step = kIsPacked ? V * kVectorBytes : tiles.b_stride * sizeof(float);
+  const size_t b_step = kIsPacked ? V * kF32Lanes * kWeightBytes<W> : tiles.b_stride * kWeightBytes<W>;
   const size_t ahead_step = tiles.ahead_step_bytes;
   size_t stride = tiles.a_stride * sizeof(float);
   for (size_t tap = 0; tap < tiles.taps; ++tap) {
@@ -80,13 +97,13 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t r
         for (size_t step = 0; step < kUnroll; step += kAheadSteps, ahead += ahead_step) __builtin_prefetch(ahead);
       } else {
         for (size_t step = 0; step < kUnroll; ++step, ahead += ahead_step) {
-          for (size_t v = 0; v < V * kVectorBytes; v += 64) __builtin_prefetch(ahead + v);
+          for (size_t v = 0; v < V * kF32Lanes * kWeightBytes<W>; v += 64) __builtin_prefetch(ahead + v);
         }
       }
 #pragma GCC unroll 8
       for (size_t step = 0; step < kUnroll; ++step) {
         hide(stride);
-        multiply(sum[step % kSets<R, V>], base, stride, b, step);
+        multiply<W>(sum[step % kSets<R, V>], base, stride, b, step);
         b += b_step;
       }
       hide(b);
@@ -98,7 +115,7 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t r
 #pragma GCC unroll 1
     for (; k != 0; --k) {
       hide(stride);
-      multiply(sum[0], base, stride, b, 0);
+      multiply<W>(sum[0], base, stride, b, 0);
       b += b_step;
       hide(b);
       for (const char*& p : base) {
@@ -116,7 +133,7 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t r
 }
 
 // kIsWhole: the panel is packed, and all of its columns are C's.
-template <size_t R, size_t V, bool kIsWhole>
+template <Weights W, size_t R, size_t V, bool kIsWhole>
 ENR_INLINE void compute(const GemmTiles& tiles) {
   // How many of each vector's lanes are C's.
   size_t lanes[V];
@@ -150,7 +167,7 @@ ENR_INLINE void compute(const GemmTiles& tiles) {
         }
       }
     }
-    accumulate<R, V, kIsWhole>(sets, tiles, row_offset, ahead);
+    accumulate<W, R, V, kIsWhole>(sets, tiles, row_offset, ahead);
     row_offset += R * tiles.a_stride * sizeof(float);
     ahead += tiles.ahead_tile_bytes;
     const auto finish = [&](auto&& clamp) __attribute__((always_inline)) {
@@ -176,19 +193,25 @@ ENR_INLINE void compute(const GemmTiles& tiles) {
   }
 }
 
-template <size_t R, size_t V>
+template <Weights W, size_t R, size_t V>
 void compute_tiles(const GemmTiles& tiles) {
   if (tiles.columns == V * kF32Lanes && tiles.b_stride == V * kF32Lanes) {
-    compute<R, V, true>(tiles);
+    compute<W, R, V, true>(tiles);
   } else {
-    compute<R, V, false>(tiles);
+    compute<W, R, V, false>(tiles);
   }
 }
 
-template <size_t V, size_t R = 1>
+template <Weights W, size_t V, size_t kMost, size_t R = 1>
 void fill(TilesFunction* functions) {
-  functions[R - 1] = compute_tiles<R, V>;
-  if constexpr (R < kRows) fill<V, R + 1>(functions);
+  functions[R - 1] = compute_tiles<W, R, V>;
+  if constexpr (R < kMost) fill<W, V, kMost, R + 1>(functions);
+}
+
+template <Weights W>
+void fill(GemmKernels::FewRows& functions) {
+  fill<W, kVectors, kMaxHalfRows>(functions.wide);
+  fill<W, kVectors / 2, kMaxHalfRows>(functions.narrow);
 }
 
 }  // namespace
@@ -199,8 +222,10 @@ const GemmKernels& gemm_kernels() {
     k.rows = kRows;
     k.width = kVectors * kF32Lanes;
     k.narrow_width = kVectors / 2 * kF32Lanes;
-    fill<kVectors>(k.wide);
-    fill<kVectors / 2>(k.narrow);
+    fill<Weights::kFloat, kVectors, kRows>(k.wide);
+    fill<Weights::kFloat, kVectors / 2, kRows>(k.narrow);
+    fill<Weights::kHalf>(k.half);
+    fill<Weights::kBFloat16>(k.bfloat16);
     return k;
   }();
   return kernels;

@@ -1,4 +1,5 @@
-#include "base/half.h"
+#include <algorithm>
+
 #include "base/thread_pool.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/panels.h"
@@ -17,39 +18,38 @@ void pack_panel(WeightLayout layout, size_t columns, size_t width, size_t k, con
 }
 
 // Of 16-bit weights. Reading along the source's rows keeps the source's cache lines in use.
-template <class T>
-void pack_panel(WeightLayout layout, size_t columns, size_t width, size_t k, const T* weights, size_t stride,
-                float* out) noexcept {
+void pack_panel(WeightLayout layout, size_t columns, size_t width, size_t k, const uint16_t* weights, size_t stride,
+                uint16_t* out) noexcept {
   if (layout == WeightLayout::kInputMajor) {
     for (size_t p = 0; p < k; ++p, out += width) {
-      for (size_t j = 0; j < columns; ++j) out[j] = static_cast<float>(weights[p * stride + j]);
-      for (size_t j = columns; j < width; ++j) out[j] = 0.0f;
+      std::copy_n(weights + p * stride, columns, out);
+      std::fill(out + columns, out + width, uint16_t{0});
     }
     return;
   }
   constexpr size_t kStep = 16;
   for (size_t from = 0; from < k; from += kStep) {
     const size_t steps = k - from < kStep ? k - from : kStep;
-    float* block = out + from * width;
+    uint16_t* block = out + from * width;
     for (size_t j = 0; j < width; ++j) {
-      const T* row = weights + j * stride + from;
-      for (size_t p = 0; p < steps; ++p) block[p * width + j] = j < columns ? static_cast<float>(row[p]) : 0.0f;
+      const uint16_t* row = weights + j * stride + from;
+      for (size_t p = 0; p < steps; ++p) block[p * width + j] = j < columns ? row[p] : uint16_t{0};
     }
   }
 }
 
-template <class T>
-void pack(WeightLayout layout, size_t n, size_t k, const T* weights, size_t stride, const float* bias,
-          void* packed) noexcept {
-  const Panels panels(n, k);
+// place(panel): where a panel starts.
+template <class T, class Place>
+void pack(WeightLayout layout, const Panels& panels, const T* weights, size_t stride, const float* bias,
+          const Place& place) noexcept {
   const auto pack_one = [&](size_t panel) {
-    float* out = static_cast<float*>(packed) + panels.offset_of(panel);
+    float* out = place(panel);
     const size_t first = panel * panels.width, width = panels.width_of(panel), columns = panels.columns_of(panel);
     for (size_t j = 0; j < width; ++j) out[j] = bias != nullptr && j < columns ? bias[first + j] : 0.0f;
-    pack_panel(layout, columns, width, k, weights + first * (layout == WeightLayout::kOutputMajor ? stride : 1), stride,
-               out + width);
+    pack_panel(layout, columns, width, panels.k, weights + first * (layout == WeightLayout::kOutputMajor ? stride : 1),
+               stride, reinterpret_cast<T*>(out + width));
   };
-  const size_t floats = panels.width * (1 + k);
+  const size_t floats = panels.width * (1 + panels.k);
   parallel_ranges(panels.count, 1 + kTaskFloats / floats, [&](size_t begin, size_t end) {
     for (size_t panel = begin; panel < end; ++panel) pack_one(panel);
   });
@@ -61,17 +61,19 @@ size_t gemm_packed_bytes(size_t n, size_t k) noexcept { return Panels(n, k).size
 
 void gemm_pack(WeightLayout layout, size_t n, size_t k, const float* weights, size_t stride, const float* bias,
                void* packed) noexcept {
-  pack(layout, n, k, weights, stride, bias, packed);
+  const Panels panels(n, k);
+  pack(layout, panels, weights, stride, bias,
+       [&](size_t panel) { return static_cast<float*>(packed) + panels.offset_of(panel); });
 }
 
-void gemm_pack_f16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
-                   void* packed) noexcept {
-  pack(layout, n, k, reinterpret_cast<const Half*>(weights), stride, bias, packed);
-}
+size_t gemm_half_packed_bytes(size_t n, size_t k) noexcept { return Panels(n, k).half_bytes(); }
 
-void gemm_pack_bf16(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
+void gemm_half_pack(WeightLayout layout, size_t n, size_t k, const uint16_t* weights, size_t stride, const float* bias,
                     void* packed) noexcept {
-  pack(layout, n, k, reinterpret_cast<const BFloat16*>(weights), stride, bias, packed);
+  const Panels panels(n, k);
+  pack(layout, panels, weights, stride, bias, [&](size_t panel) {
+    return reinterpret_cast<float*>(static_cast<std::byte*>(packed) + panels.half_offset_of(panel));
+  });
 }
 
 }  // namespace enr::kernels

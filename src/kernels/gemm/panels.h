@@ -4,6 +4,7 @@
 // and then a row of weights for each k. The last panel is narrow where what remains fits. Outputs past n are zero.
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/gemm/tile.h"
 
@@ -25,6 +26,12 @@ struct Panels {
   size_t columns_of(size_t panel) const noexcept { return n - panel * width < width ? n - panel * width : width; }
   // In floats.
   size_t offset_of(size_t panel) const noexcept { return panel * width * (1 + k); }
+  // Of weights of 16 bits, in bytes: the bias is float32.
+  size_t half_offset_of(size_t panel) const noexcept { return panel * width * (sizeof(float) + k * sizeof(uint16_t)); }
+  size_t half_bytes() const noexcept {
+    if (count == 0) return 0;
+    return half_offset_of(count - 1) + width_of(count - 1) * (sizeof(float) + k * sizeof(uint16_t));
+  }
   size_t size() const noexcept { return count == 0 ? 0 : offset_of(count - 1) + width_of(count - 1) * (1 + k); }
 };
 

@@ -16,11 +16,13 @@ struct GemmTiles {
   size_t taps;
   size_t a_stride;
   size_t k;
-  const float* b;  // one row for each k of each tap, of which the panel's width is read
-  size_t b_stride;
+  // One row for each k of each tap, of which the panel's width is read: float32, for the functions of 16-bit weights
+  // what their bits stand for.
+  const void* b;
+  size_t b_stride;  // elements
   // What to fetch meanwhile, in steps of ahead_step_bytes: a row's width of bytes for each k, or a cache line for every
   // kAheadSteps of them, because fetching takes turns with the multiplications.
-  const float* ahead;
+  const void* ahead;
   size_t ahead_step_bytes;
   size_t ahead_tile_bytes;  // from what one tile fetches to what the next one does
   bool ahead_by_lines;
@@ -38,6 +40,7 @@ struct GemmTiles {
 using TilesFunction = void (*)(const GemmTiles& tiles);
 
 inline constexpr size_t kMaxTileRows = 16;
+inline constexpr size_t kMaxHalfRows = 4;
 inline constexpr size_t kAheadSteps = 4;
 
 struct GemmKernels {
@@ -47,6 +50,12 @@ struct GemmKernels {
   // By number of rows - 1: a panel of full width, a narrow one.
   TilesFunction wide[kMaxTileRows];
   TilesFunction narrow[kMaxTileRows];
+  // The same of few rows by half or bfloat16 weights, one behind the other, which are widened as they are multiplied.
+  struct FewRows {
+    TilesFunction wide[kMaxHalfRows];
+    TilesFunction narrow[kMaxHalfRows];
+  };
+  FewRows half, bfloat16;
 };
 
 const GemmKernels& gemm_kernels();

@@ -45,6 +45,8 @@ ENR_INLINE F32 from_half(HalfBits v) {
   return (F32)_mm512_cvtph_ps((__m256i)v);
 #elif defined(__F16C__)
   return (F32)_mm256_cvtph_ps((__m128i)v);
+#elif defined(__aarch64__)
+  return (F32)vcvt_f32_f16((float16x4_t)v);
 #else
   const U32 wide = widen(v);
   const U32 sign = (wide & 0x8000u) << 16;
@@ -62,6 +64,8 @@ ENR_INLINE HalfBits to_half(F32 v) {
   return (HalfBits)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT);
 #elif defined(__F16C__)
   return (HalfBits)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__aarch64__)
+  return (HalfBits)vcvt_f16_f32((float32x4_t)v);
 #else
   const U32 bits = (U32)v;
   const U32 sign = (bits >> 16) & 0x8000u;
