@@ -327,7 +327,11 @@ void RegionBuilder::append(const graph::Graph& delegate, std::span<const uint32_
     const ValueId argument = delegate.arguments[i];
     if (!delegate.values[argument].is_output) continue;
     const Order order = memory_order(tensor_of(i));
-    if (order.rank() != delegate.values[argument].shape.rank()) fail_execution("other ranks");
+    const graph::Shape& shape = delegate.values[argument].shape;
+    if (order.rank() != shape.rank()) fail_execution("other ranks");
+    for (size_t d = 0; d < shape.rank(); ++d) {
+      if (tensor_of(i).sizes[static_cast<size_t>(order[d])] != shape[d]) fail_execution("other shapes");
+    }
     define(args[i], {ids[argument], order});
   }
 }

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builder import PayloadBuilder, PayloadValue
+import executorch_numpy_runtime as en
+from builder import PayloadBuilder, PayloadValue, ProgramBuilder
 from quantised_values import FROM, TO, image, quanta, quantised_input, real, run
 
 PIXELS = (0, 2, 3, 1)
@@ -355,3 +356,29 @@ def test_sums_of_a_linear_layer_s_and_a_convolution_s_are_pixels(shape: tuple[in
     highest = np.maximum(y, np.pad(y, ((0, 0),) * 3 + ((1, 0),), constant_values=-9)[..., :-1])
     (got,) = run(g, x, y, dim_orders={1: PIXELS})
     assert_near(got, np.einsum("nchw,oc->nhwo", x @ by_columns.T + highest, by_channels))
+
+
+@pytest.mark.parametrize("orders", [((0, 2, 1, 3), (0, 1, 2, 3)), ((0, 1, 2, 3), (0, 2, 1, 3)), (PIXELS, (1, 2, 0, 3))])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_dims_of_one_lie_anywhere(orders: tuple[tuple[int, ...], ...], dynamic: bool) -> None:
+    """Exporters read dim orders off strides, which do not tell where dims of 1 are; the payload has another order."""
+    x = image((1, 1, 3, 4))
+    g = PayloadBuilder()
+    inside = g.input(x.shape)
+    g.node(
+        "StaticSlice",
+        num_dims=4,
+        offsets=[0, 0, 1, 0],
+        sizes=[1, 1, 0 if dynamic else 2, 4],
+        input=inside,
+        output=g.output((1, 1, 2, 4)),
+    )
+    p = ProgramBuilder()
+    given = p.input(np.float32, x.shape, dim_order=orders[0], dynamic=dynamic)
+    result = p.tensor(np.float32, (1, 1, 2, 4), dim_order=orders[1], dynamic=dynamic)
+    p.delegate_call("XnnpackBackend", g.build(), [given], [result])
+    after = p.tensor(np.float32, (1, 1, 2, 4), dim_order=orders[1], dynamic=dynamic)
+    p.output(result, p.call("aten::abs.out", result, out=after))
+    first, second = en.Runtime.get().load_program(p.build()).load_method("forward")([x])
+    np.testing.assert_array_equal(first, x[:, :, 1:])
+    np.testing.assert_array_equal(second, np.abs(x[:, :, 1:]))

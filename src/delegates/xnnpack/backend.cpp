@@ -34,17 +34,41 @@ bool accepts(const graph::Value& value, DType dtype) {
   }
 }
 
+// The dims of a tensor in the order they have in the payload, outermost in memory first.
+using Order = std::vector<uint8_t>;
+
+// The tensor's own order, unless the payload has its dims of 1 elsewhere: they make no difference in memory, and
+// exporters may read any order of them off the strides.
+Order order_in_payload(const program::Tensor& tensor, const std::vector<int64_t>& dims) {
+  Order order(tensor.dim_order.begin(), tensor.dim_order.end());
+  const auto is_one = [&](uint8_t dim) { return tensor.sizes[dim] == 1; };
+  const Order original = order;
+  const auto others = std::stable_partition(order.begin(), order.end(), is_one);
+  if (dims.size() != order.size() || std::ranges::count(dims, 1) != others - order.begin()) return original;
+  Order result;
+  for (auto one = order.begin(), other = others; const int64_t dim : dims) {
+    result.push_back(dim == 1 ? *one++ : *other++);
+    if (tensor.sizes[result.back()] != dim) return original;
+  }
+  return result;
+}
+
+// Of the tensors of further calls, which exporters do not write, nothing but their own order is known.
+uint8_t dim_at(const Tensor& tensor, const Order& order, size_t index) {
+  return order.size() == tensor.rank ? order[index] : tensor.dim_order()[index];
+}
+
 // The tensor's sizes in memory order. A scalar is one dim of 1 in payloads.
-Shape memory_shape(const Tensor& tensor, const graph::Value& value) {
+Shape memory_shape(const Tensor& tensor, const graph::Value& value, const Order& order) {
   if (tensor.rank == 0 && value.shape.rank() == 1) return {1};
   Shape shape;
-  for (const uint8_t dim : tensor.dim_order()) shape.push_back(tensor.size(dim));
+  for (size_t i = 0; i < tensor.rank; ++i) shape.push_back(tensor.size(dim_at(tensor, order, i)));
   return shape;
 }
 
-void resize_output(Tensor& tensor, const Shape& shape, OpContext& context) {
+void resize_output(Tensor& tensor, const Shape& shape, const Order& order, OpContext& context) {
   std::array<int64_t, enr::kMaxRank> sizes{};
-  for (size_t i = 0; i < tensor.rank; ++i) sizes[tensor.dim_order()[i]] = shape[i];
+  for (size_t i = 0; i < tensor.rank; ++i) sizes[dim_at(tensor, order, i)] = shape[i];
   if (tensor.rank == 0 && shape[0] != 1) fail_execution("output: the result has shape ", shape, ", expected a scalar");
   if (tensor.data == nullptr || !std::equal(tensor.sizes().begin(), tensor.sizes().end(), sizes.begin())) {
     context.resize(tensor, Sizes(sizes.data(), tensor.rank), "output");
@@ -90,9 +114,13 @@ class Compiled;
 
 class Instance : public DelegateInstance {
  public:
-  // `positions`: where the graph's arguments are among the call's.
-  Instance(std::shared_ptr<const graph::CompiledGraph> compiled, std::vector<uint32_t> positions)
-      : compiled_(std::move(compiled)), runner_(compiled_), positions_(std::move(positions)) {
+  // `positions`: where the graph's arguments are among the call's. `orders`: of their dims.
+  Instance(std::shared_ptr<const graph::CompiledGraph> compiled, std::vector<uint32_t> positions,
+           std::vector<Order> orders)
+      : compiled_(std::move(compiled)),
+        runner_(compiled_),
+        positions_(std::move(positions)),
+        orders_(std::move(orders)) {
     const graph::Graph& graph = compiled_->graph();
     for (const graph::ValueId id : graph.arguments) {
       if (graph.values[id].is_input) ++input_count_;
@@ -107,7 +135,7 @@ class Instance : public DelegateInstance {
     check();
     const graph::Plan& plan = runner_.prepare(inputs_);
     for (size_t i = input_count_; i < arguments_.size(); ++i) {
-      resize_output(*arguments_[i], plan.outputs()[i - input_count_], context);
+      resize_output(*arguments_[i], plan.outputs()[i - input_count_], orders_[i], context);
     }
     for (size_t i = 0; i < arguments_.size(); ++i) addresses_[i] = arguments_[i]->data;
     // The workspace is the context's, so that one serves all delegates of a method and stays in cache.
@@ -133,13 +161,14 @@ class Instance : public DelegateInstance {
       if (tensor.rank != rank && !(tensor.rank == 0 && rank == 1)) {
         fail_execution("argument ", positions_[i], " has ", +tensor.rank, " dims, expected ", rank);
       }
-      if (i < input_count_) inputs_[i] = memory_shape(tensor, value);
+      if (i < input_count_) inputs_[i] = memory_shape(tensor, value, orders_[i]);
     }
   }
 
   std::shared_ptr<const graph::CompiledGraph> compiled_;
   graph::GraphRunner runner_;
   std::vector<uint32_t> positions_;
+  std::vector<Order> orders_;
   size_t input_count_ = 0;
   std::vector<Shape> inputs_;
   std::vector<Tensor*> arguments_;
@@ -160,6 +189,8 @@ class Compiled : public CompiledDelegate {
         fail_load("value ", id, " is both input and output, expected one of them");
       }
       positions_.push_back(value.external_id);
+      const program::Tensor* tensor = value.external_id < arguments.size() ? arguments[value.external_id] : nullptr;
+      orders_.push_back(tensor != nullptr ? order_in_payload(*tensor, value.dims) : Order());
       output_count_ += value.is_external_output;
     }
     input_count_ = payload_.argument_count - output_count_;
@@ -174,7 +205,7 @@ class Compiled : public CompiledDelegate {
   size_t input_count() const noexcept override { return input_count_; }
   size_t output_count() const noexcept override { return output_count_; }
   std::unique_ptr<DelegateInstance> instantiate() const override {
-    return std::make_unique<Instance>(compiled_, positions_);
+    return std::make_unique<Instance>(compiled_, positions_, orders_);
   }
   const graph::Graph& graph() const noexcept override { return compiled_->graph(); }
   std::span<const uint32_t> positions() const noexcept override { return positions_; }
@@ -183,6 +214,7 @@ class Compiled : public CompiledDelegate {
   Payload payload_;  // holds the graph's constants
   std::shared_ptr<const graph::CompiledGraph> compiled_;
   std::vector<uint32_t> positions_;
+  std::vector<Order> orders_;  // parallel to positions_
   size_t input_count_ = 0, output_count_ = 0;
 };
 
