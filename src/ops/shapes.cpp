@@ -35,6 +35,11 @@ Shape broadcast(Sizes a, Sizes b, const char* what) {
   return result;
 }
 
+void require_broadcasts(const Tensor& tensor, Sizes sizes, const char* what) {
+  if (std::ranges::equal(broadcast(sizes, tensor.sizes(), what), sizes)) return;
+  fail_execution(what, ": expected a shape that broadcasts to ", sizes, ", got ", tensor.sizes());
+}
+
 std::string describe(const Tensor& tensor) { return concat(dtype_name(tensor.dtype), " ", tensor.sizes()); }
 
 }  // namespace enr::ops

@@ -32,6 +32,9 @@ size_t normalize_dim(int64_t dim, size_t rank, const char* what = "dim");
 // The shape two shapes broadcast to.
 Shape broadcast(Sizes a, Sizes b, const char* what = "other");
 
+// Whether `tensor` broadcasts to `sizes` without enlarging them.
+void require_broadcasts(const Tensor& tensor, Sizes sizes, const char* what);
+
 // "float32 [1, 2, 3]" for messages.
 std::string describe(const Tensor& tensor);
 

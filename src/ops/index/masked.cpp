@@ -84,20 +84,13 @@ void masked_fill_tensor_out(OpContext& context, const Tensor& self, const Tensor
   fill_masked(context, self, mask, value_element(context, self, value), out);
 }
 
-// In place, the mask must not enlarge self.
-void require_mask_fits(const Tensor& self, const Tensor& mask) {
-  const Shape shape = broadcast(self.sizes(), mask.sizes(), "mask");
-  if (std::ranges::equal(Sizes(shape), self.sizes())) return;
-  fail_execution("mask: expected a shape that broadcasts to ", self.sizes(), ", got ", mask.sizes());
-}
-
 void masked_fill_scalar_in_place(OpContext& context, Tensor& self, const Tensor& mask, const Scalar& value) {
-  require_mask_fits(self, mask);
+  require_broadcasts(mask, self.sizes(), "mask");
   fill_masked(context, self, mask, element_of(value, self.dtype, "value"), self);
 }
 
 void masked_fill_tensor_in_place(OpContext& context, Tensor& self, const Tensor& mask, const Tensor& value) {
-  require_mask_fits(self, mask);
+  require_broadcasts(mask, self.sizes(), "mask");
   fill_masked(context, self, mask, value_element(context, self, value), self);
 }
 

@@ -12,12 +12,14 @@ namespace enr::ops {
 
 namespace {
 
+double epsilon_of(const Tensor& a) {
+  const bool is_single = a.dtype == DType::kFloat32 || a.dtype == DType::kComplex64;
+  return is_single ? double{std::numeric_limits<float>::epsilon()} : std::numeric_limits<double>::epsilon();
+}
+
 // What counts as zero beside 1, for matrices of this dtype and shape.
 double default_tolerance(const Tensor& a) {
-  const bool is_single = a.dtype == DType::kFloat32 || a.dtype == DType::kComplex64;
-  const double epsilon =
-      is_single ? double{std::numeric_limits<float>::epsilon()} : std::numeric_limits<double>::epsilon();
-  return epsilon * static_cast<double>(std::max(a.size(a.rank - 1u), a.size(a.rank - 2u)));
+  return epsilon_of(a) * static_cast<double>(std::max(a.size(a.rank - 1u), a.size(a.rank - 2u)));
 }
 
 // x (n x columns) of least length that brings A x nearest to b (m x columns), of A's singular values but for zeros.
@@ -63,12 +65,16 @@ void least_squares(OpContext& context, const Tensor& a, const Tensor& b, Sizes b
   const bool assumes_full_rank = driver == "gels", gives_values = driver == "gelsd" || driver == "gelss";
   const SingularValues<T> svd(own);
   std::vector<int64_t> ranks(own.count());
+  // As LAPACK has it.
+  if (driver == "gelsd" && (tolerance <= 0 || tolerance >= 1)) tolerance = epsilon_of(a) / 2;
+  if (driver == "gelss" && tolerance < 0) tolerance = epsilon_of(a) / 2;
   // The singular values that count, zeros instead of the others.
   Matrices<double> kept(Matrices<double>::with_matrix(batch_of(a), 1, static_cast<int64_t>(svd.rank)));
   for (size_t i = 0; i < ranks.size(); ++i) {
+    if (product(right.sizes()) == 0) break;  // eager finds no rank where nothing is to be solved
     const double* s = svd.values.data() + i * svd.rank;
     for (size_t k = 0; k < svd.rank; ++k) {
-      if (!(s[k] > (assumes_full_rank ? 0 : tolerance * s[0]))) continue;
+      if (s[k] <= (assumes_full_rank ? 0 : tolerance * s[0])) continue;
       kept[i][k] = s[k];
       ++ranks[i];
     }
@@ -91,9 +97,11 @@ void least_squares(OpContext& context, const Tensor& a, const Tensor& b, Sizes b
   x.write(context, out.solution);
   if (gives_residuals) {
     RowMajorOut residuals(context, out.residuals, DType::kFloat64);
-    for (size_t i = 0; i < count; ++i) {
+    const bool computes = n > 0 || driver != "gels";  // eager's have zeros otherwise
+    for (size_t i = 0; computes && i < count; ++i) {
       write_residuals(matrices[i], m, n, right[i], columns, x[i], residuals.as<double>() + i * columns);
     }
+    if (!computes) std::fill_n(residuals.as<double>(), count * columns, 0.0);
     residuals.commit();
   }
   if (!assumes_full_rank) {
@@ -117,14 +125,20 @@ void lstsq_out(OpContext& context, const Tensor& a, const Tensor& b, std::option
   if (method != "gels" && method != "gelsy" && method != "gelsd" && method != "gelss") {
     fail_execution("driver: expected gels, gelsy, gelsd or gelss, got ", method);
   }
-  // With one dim less than the matrices, b holds vectors.
-  const bool is_vector = b.rank + 1 == a.rank;
+  // Of exactly a column for each matrix, b holds vectors.
+  const bool is_vector = std::ranges::equal(b.sizes(), a.sizes().first(a.rank - 1u));
   Shape b_shape(b.sizes());
   if (is_vector) b_shape.push_back(1);
-  if (b_shape.rank != a.rank || b_shape[b_shape.rank - 2] != a.size(a.rank - 2u)) {
+  if (b_shape.rank < 2 || (b_shape.rank != a.rank && b_shape.rank + 1 != a.rank) ||
+      b_shape[b_shape.rank - 2] != a.size(a.rank - 2u)) {
     fail_execution("b: expected rows and batches as self of shape ", a.sizes(), " has, got ", b.sizes());
   }
-  const Shape batch = broadcast(batch_of(a), Sizes(b_shape).first(b_shape.rank - 2), "b");
+  // Eager takes as many of b's first dims as self has batch dims, also where b has one dim less and this is its rows.
+  const Shape batch = broadcast(batch_of(a), Sizes(b_shape).first(a.rank - 2u), "b");
+  const Shape needed = broadcast(batch, Sizes(b_shape).first(b_shape.rank - 2), "b");
+  if (!std::ranges::equal(needed, batch)) {
+    fail_execution("b: expected a batch that broadcasts to ", Sizes(batch), ", got ", b.sizes());
+  }
   Shape shape(batch);
   shape.push_back(a.size(a.rank - 1u));
   if (!is_vector) shape.push_back(b_shape[b_shape.rank - 1]);

@@ -70,10 +70,7 @@ AttentionOperand<const T> attention_mask(OpContext& context, const Tensor* mask,
                                          int64_t keys) {
   if (mask == nullptr) return {};
   const Shape full = with_matrix(leading, rows, keys);
-  const Shape shape = broadcast(mask->sizes(), full, "attn_mask");
-  if (!std::equal(shape.begin(), shape.end(), full.begin(), full.end())) {
-    fail_execution("attn_mask: expected a shape that broadcasts to ", Sizes(full), ", got ", mask->sizes());
-  }
+  require_broadcasts(*mask, full, "attn_mask");
   Tensor added = *mask;
   if (is_bool(mask->dtype)) {
     constexpr double kNever = -std::numeric_limits<double>::infinity();

@@ -257,10 +257,7 @@ Product product_3d(const Tensor& a, const Tensor& b, const char* a_name, const c
 
 void add_term(Product& p, const Tensor& self, const Scalar& beta, const Scalar& alpha, Sizes sizes, const Tensor& out) {
   if (self.dtype != out.dtype) require_same_dtype(*p.a, self, "self");
-  const Shape shape = broadcast(self.sizes(), sizes, "self");
-  if (!std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end())) {
-    fail_execution("self: expected a shape that broadcasts to ", sizes, ", got ", self.sizes());
-  }
+  require_broadcasts(self, sizes, "self");
   p.addend = &self;
   p.beta = beta;
   p.alpha = alpha;

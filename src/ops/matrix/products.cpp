@@ -110,14 +110,6 @@ void outer_out(OpContext& context, const Tensor& self, const Tensor& vec2, Tenso
            {as_dtype(context, reshaped(context, self, column), common), as_dtype(context, vec2, common)}, out);
 }
 
-// What is added to a product of these sizes.
-void require_broadcasts(const Tensor& self, Sizes sizes) {
-  const Shape shape = broadcast(self.sizes(), sizes, "self");
-  if (!std::equal(shape.begin(), shape.end(), sizes.begin(), sizes.end())) {
-    fail_execution("self: expected a shape that broadcasts to ", sizes, ", got ", self.sizes());
-  }
-}
-
 void addr_out(OpContext& context, const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
               const Scalar& alpha, Tensor& out) {
   require_vector(vec1, "vec1");
@@ -125,7 +117,7 @@ void addr_out(OpContext& context, const Tensor& self, const Tensor& vec1, const 
   const DType common = ResultType().add(self).add(vec1).add(vec2).get();
   require_same_dtype(out, common, "out");
   const std::array<int64_t, 2> sizes{vec1.size(0), vec2.size(0)};
-  require_broadcasts(self, sizes);
+  require_broadcasts(self, sizes, "self");
   Product p;
   p.m = count(sizes[0]);
   p.n = count(sizes[1]);
@@ -153,7 +145,7 @@ void addbmm_out(OpContext& context, const Tensor& self, const Tensor& batch1, co
     fail_execution("batch2: expected sizes to multiply with ", batch1.sizes(), ", got ", batch2.sizes());
   }
   const std::array<int64_t, 2> sizes{batch1.size(1), batch2.size(2)};
-  require_broadcasts(self, sizes);
+  require_broadcasts(self, sizes, "self");
   StridedView side_by_side(batch1);
   side_by_side.swap(0, 1);
   Tensor left = scratch_tensor(context, batch1.dtype, side_by_side.sizes());

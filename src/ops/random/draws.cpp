@@ -46,10 +46,7 @@ void bernoulli_out(OpContext& context, const Tensor& self, Ignored, Tensor& out)
 
 void bernoulli_tensor_out(OpContext& context, const Tensor& self, const Tensor& p, Ignored, Tensor& out) {
   require_floating(p.dtype, "p");
-  const Shape shape = broadcast(self.sizes(), p.sizes(), "p");
-  if (!std::equal(shape.begin(), shape.end(), self.sizes().begin(), self.sizes().end())) {
-    fail_execution("p: expected a shape that broadcasts to ", self.sizes(), ", got ", p.sizes());
-  }
+  require_broadcasts(p, self.sizes(), "p");
   const auto* chances = row_major_as<double>(context, p, self.sizes());
   const auto count = static_cast<size_t>(self.numel());
   for (size_t i = 0; i < count; ++i) {

@@ -47,9 +47,7 @@ void clone_dim_order_out(OpContext& context, const Tensor& self, bool, Ignored, 
 // Writes src, broadcast to out's sizes, over out.
 void copy_broadcast(OpContext& context, Tensor& out, const Tensor& src) {
   require_convertible(src.dtype, out.dtype, "src");
-  if (!std::ranges::equal(broadcast(out.sizes(), src.sizes(), "src").operator Sizes(), out.sizes())) {
-    fail_execution("src: expected a shape that broadcasts to ", out.sizes(), ", got ", src.sizes());
-  }
+  require_broadcasts(src, out.sizes(), "src");
   if (src.rank == out.rank && std::ranges::equal(src.sizes(), out.sizes())) return copy_tensor(context, out, src);
   StridedView in(src);
   if (overlaps(out, src)) {

@@ -54,10 +54,8 @@ void elementwise_as(DType result, OpContext& context, const Tensor& self, const 
   require_same_dtype(out, result, "out");
   const Shape sizes = broadcast(self.sizes(), target.sizes(), "target");
   if (weight != nullptr) {
-    const Shape with_weight = broadcast(sizes, weight->sizes(), "weight");
-    if (!std::equal(sizes.begin(), sizes.end(), with_weight.begin(), with_weight.end())) {
-      fail_execution("weight: expected a shape that broadcasts to ", Sizes(sizes), ", got ", weight->sizes());
-    }
+    require_real(weight->dtype, "weight");
+    require_broadcasts(*weight, sizes, "weight");
   }
   context.resize(out, reduction == Reduction::kNone ? sizes : Shape());
   if (result_type(self, target) == DType::kFloat64) {
@@ -88,6 +86,7 @@ void smooth_l1_loss_out(OpContext& context, const Tensor& self, const Tensor& ta
 void huber_loss_out(OpContext& context, const Tensor& self, const Tensor& target, int64_t reduction, double delta,
                     Tensor& out) {
   if (!(delta > 0)) fail_execution("delta: expected more than 0, got ", delta);
+  if (!is_complex(self.dtype)) require_real(target.dtype, "target");
   elementwise_as(self.dtype, context, self, target, nullptr, reduction, out, [delta](auto x, auto y) {
     using T = decltype(x);
     const T distance = std::abs(x - y), limit = static_cast<T>(delta);
@@ -95,13 +94,14 @@ void huber_loss_out(OpContext& context, const Tensor& self, const Tensor& target
   });
 }
 
-void complex_soft_margin(OpContext& context, const Tensor& self, const Tensor& target, Reduction reduction,
-                         DType common, Tensor& out) {
-  require_same_dtype(out, common, "out");
-  const auto loss = [](const Complex* x) { return std::log(1.0 + std::exp(-x[0] * x[1])); };
-  if (reduction == Reduction::kNone) return map_complex(context, {&self, &target}, out, loss);
-  Tensor each = scratch_tensor(context, DType::kComplex128, broadcast(self.sizes(), target.sizes(), "target"));
-  map_complex(context, {&self, &target}, each, loss);
+// loss(numbers of `in`, which broadcast to `sizes`) of complex numbers, reduced.
+template <class Loss>
+void complex_loss(OpContext& context, std::initializer_list<const Tensor*> in, Sizes sizes, Reduction reduction,
+                  DType dtype, Tensor& out, const Loss& loss) {
+  require_same_dtype(out, dtype, "out");
+  if (reduction == Reduction::kNone) return map_complex(context, in, out, loss);
+  Tensor each = scratch_tensor(context, DType::kComplex128, sizes);
+  map_complex(context, in, each, loss);
   reduce_complex(context, each, (1u << each.rank) - 1, false, out, [&](std::span<const Complex> numbers) {
     const Complex sum = std::accumulate(numbers.begin(), numbers.end(), Complex());
     return reduction == Reduction::kMean ? sum / static_cast<double>(numbers.size()) : sum;
@@ -110,27 +110,53 @@ void complex_soft_margin(OpContext& context, const Tensor& self, const Tensor& t
 
 void soft_margin_loss_out(OpContext& context, const Tensor& self, const Tensor& target, int64_t reduction,
                           Tensor& out) {
-  const DType common = result_type(self, target);
-  if (is_complex(common)) return complex_soft_margin(context, self, target, reduction_of(reduction), common, out);
+  if (!is_complex(self.dtype)) require_real(target.dtype, "target");
+  require_broadcasts(target, self.sizes(), "target");  // eager computes in place
+  if (is_complex(self.dtype)) {
+    return complex_loss(context, {&self, &target}, self.sizes(), reduction_of(reduction), self.dtype, out,
+                        [](const Complex* x) { return std::log(1.0 + std::exp(-x[0] * x[1])); });
+  }
   elementwise_as(self.dtype, context, self, target, nullptr, reduction, out,
                  [](auto x, auto y) { return std::log1p(std::exp(-x * y)); });
+}
+
+Shape without_ones(Sizes sizes) {
+  Shape shape;
+  for (const int64_t size : sizes) {
+    if (size != 1) shape.push_back(size);
+  }
+  return shape;
+}
+
+// The first elements of the tensor without its dims of size 1, repeated to `full`.
+Tensor first_of(OpContext& context, const Tensor& tensor, Sizes full, Sizes sizes) {
+  const Tensor squeezed = row_major_tensor(row_major(context, tensor), tensor.dtype, without_ones(tensor.sizes()));
+  return row_major_tensor(row_major_as(context, squeezed, tensor.dtype, full), tensor.dtype, sizes);
 }
 
 void binary_cross_entropy_out(OpContext& context, const Tensor& self, const Tensor& target, const Tensor* weight,
                               int64_t reduction, Tensor& out) {
   require_floating(self.dtype, "self");
-  require_sizes(target, self.sizes(), "target");
+  require_same_dtype(target, self.dtype, "target");
   const auto* probabilities = row_major_as<double>(context, self);
   for (int64_t i = 0; i < self.numel(); ++i) {
-    if (probabilities[i] < 0 || probabilities[i] > 1) {
+    if (!(probabilities[i] >= 0 && probabilities[i] <= 1)) {
       fail_execution("self: expected numbers from 0 to 1, got ", probabilities[i]);
     }
   }
-  elementwise(context, self, target, weight, reduction, out, [](auto x, auto y) {
+  const auto loss = [](auto x, auto y) {
     using T = decltype(x);
     const T floor = -100;  // eager limits the logarithms
     return (y - 1) * std::max(std::log1p(-x), floor) - y * std::max(std::log(x), floor);
-  });
+  };
+  if (std::ranges::equal(self.sizes(), target.sizes())) {
+    return elementwise(context, self, target, weight, reduction, out, loss);
+  }
+  // Eager broadcasts without the dims of size 1, and of the losses keeps as many as self has elements: the first.
+  const Shape sizes = broadcast(without_ones(self.sizes()), without_ones(target.sizes()), "target");
+  if (product(sizes) < self.numel()) require_sizes(target, self.sizes(), "target");
+  elementwise(context, first_of(context, self, sizes, self.sizes()), first_of(context, target, sizes, self.sizes()),
+              weight, reduction, out, loss);
 }
 
 // max(-x, 0) + log(exp(-max) + exp(-x - max)) is log(1 + exp(-x)) without overflow.
@@ -142,18 +168,28 @@ T log_one_plus_exp_minus(T x) {
 void binary_cross_entropy_with_logits_out(OpContext& context, const Tensor& self, const Tensor& target,
                                           const Tensor* weight, const Tensor* pos_weight, int64_t reduction,
                                           Tensor& out) {
-  require_sizes(target, self.sizes(), "target");
+  require_floating(self.dtype, "self");
+  require_broadcasts(self, target.sizes(), "self");
+  if (pos_weight == nullptr && is_complex(target.dtype)) {
+    if (weight != nullptr) require_broadcasts(*weight, target.sizes(), "weight");
+    const auto loss = [](const Complex* x) { return (1.0 - x[1]) * x[0] + log_one_plus_exp_minus(x[0].real()); };
+    if (weight == nullptr) {
+      return complex_loss(context, {&self, &target}, target.sizes(), reduction_of(reduction), target.dtype, out, loss);
+    }
+    return complex_loss(context, {&self, &target, weight}, target.sizes(), reduction_of(reduction), target.dtype, out,
+                        [&](const Complex* x) { return loss(x) * x[2]; });
+  }
   require_floating(target.dtype, "target");
   if (pos_weight == nullptr) {
     return elementwise_as(target.dtype, context, self, target, weight, reduction, out,
                           [](auto x, auto y) { return (1 - y) * x + log_one_plus_exp_minus(x); });
   }
   // One more factor of the positive part: loss = (1 - y) x + (1 + (p - 1) y) log(1 + exp(-x)).
-  const Shape sizes = broadcast(self.sizes(), pos_weight->sizes(), "pos_weight");
-  if (!std::equal(sizes.begin(), sizes.end(), self.sizes().begin(), self.sizes().end())) {
-    fail_execution("pos_weight: expected a shape that broadcasts to ", self.sizes(), ", got ", pos_weight->sizes());
-  }
-  const auto* factors = row_major_as<double>(context, *pos_weight, sizes);
+  require_sizes(target, self.sizes(), "target");
+  require_not_bool(pos_weight->dtype, "pos_weight");
+  require_real(pos_weight->dtype, "pos_weight");
+  require_broadcasts(*pos_weight, self.sizes(), "pos_weight");
+  const auto* factors = row_major_as<double>(context, *pos_weight, self.sizes());
   int64_t i = 0;
   elementwise_as(target.dtype, context, self, target, weight, reduction, out, [&](auto x, auto y) {
     using T = decltype(x);
@@ -179,7 +215,10 @@ void nll_loss_forward(OpContext& context, const Tensor& self, const Tensor& targ
     if (d != class_dim) expected.push_back(self.size(d));
   }
   require_sizes(target, expected, "target");
-  if (weight != nullptr) require_sizes(*weight, Sizes(&classes, 1), "weight");
+  if (weight != nullptr) {
+    require_sizes(*weight, Sizes(&classes, 1), "weight");
+    require_same_dtype(*weight, self.dtype, "weight");
+  }
   const auto* wanted = row_major_as<int64_t>(context, target);
   const int64_t count = target.numel();
   for (int64_t i = 0; i < count; ++i) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import sample_core_calls  # noqa: F401, whose calls others repeat
-from .sample_arguments import CALLS, L, M, T, add
+from .sample_arguments import CALLS, Array, F, L, M, T, add
 
 X, Y, V = T(2, 3), T(2, 3, seed=1), T(3, seed=2)
 POSITIVE = T(2, 3, domain="positive")
@@ -140,12 +140,24 @@ add(
     "binary_cross_entropy.out",
     (FRACTIONS, FRACTIONS, None, 1),
     *[(FRACTIONS, T(2, 3, seed=1, domain="fraction"), V, reduction) for reduction in REDUCTIONS],
+    # Broadcast without the dims of size 1; as many losses as there are probabilities.
+    *[
+        (T(*sizes, domain="fraction"), T(*others, seed=1, domain="fraction"), None, reduction)
+        for sizes, others in (((2, 3), (3,)), ((3,), (2, 3)), ((2, 3, 1), (2, 3)), ((2, 3), (2, 2, 3)))
+        for reduction in REDUCTIONS
+    ],
 )
 add(
     "binary_cross_entropy_with_logits.out",
     (X, FRACTIONS, V, None, 1),
     (X, FRACTIONS, None, None, 0),
     *[(X, FRACTIONS, V, STATISTICS, reduction) for reduction in REDUCTIONS],
+    *[(T(*sizes), FRACTIONS, V, None, reduction) for sizes in ((3,), (2, 1)) for reduction in REDUCTIONS],
+    *[
+        (F([[-1, 0.5, 2], [1, -2, 3]]), Array((2, 3), "complex64"), weight, None, reduction)
+        for weight in (None, F([1, 2, 3]))
+        for reduction in REDUCTIONS
+    ],
 )
 add(
     "nll_loss.out nll_loss_forward.output",

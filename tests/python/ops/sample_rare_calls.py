@@ -92,7 +92,13 @@ for driver in (None, "gels", "gelsy", "gelsd", "gelss"):
         (BATCH, T(1, 2, 2)), (T(1, 4, 2, values=TALL.values), T(2, 4, 1)))
     )  # fmt: skip
 CALLS["aten::linalg_lstsq.out"] += [(SINGULAR, T(2, 2), 1e-3, "gelsd"), (SINGULAR, T(2, 2), None, "gelsy"),
-    (T(0, 2), T(0, 1), None, None), (T(2, 0), T(2, 1), None, "gelsd")]  # fmt: skip
+    (T(0, 2), T(0, 1), None, None), (T(2, 0), T(2, 1), None, "gelsd"),
+    # Of one dim less, b has vectors only where its shape is that of a column for each matrix.
+    *[(a, b, None, driver) for driver in ("gels", "gelsd") for a, b in (
+        (T(1, 4, 2, values=TALL.values), T(4, 3)), (BATCH, T(2, 3)), (BATCH, T(2, 2)),
+        (T(1, 2, 2, 2, values=BATCH.values), T(1, 2, 2)))],
+    (T(2, 0), T(2, 1), None, "gels"), (A, T(3, 0), None, "gelsy"), (BATCH, T(1, 2, 0), None, None),
+    *[(SINGULAR, T(2, 2), rcond, "gelsd") for rcond in (-1.0, 1e30)], (A, B, -1.0, "gelss")]  # fmt: skip
 add("linalg_pinv.atol_rtol_tensor_out", *[(matrix, None, None, False) for matrix in (A, TALL, BROAD, BATCH, SINGULAR)],
     (A, F(0.5), None, False), (A, None, F(0.6), False), (A, F([0.0, 4.0]), F([0.5, 0.0]), False),
     (POSITIVE_DEFINITE, None, F(0.9), True), (INDEFINITE, None, None, True), (T(3, 0), None, None, False))  # fmt: skip

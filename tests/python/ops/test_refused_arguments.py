@@ -1,0 +1,54 @@
+"""Arguments that PyTorch eager refuses are refused by name, with what was expected and what was given."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import executorch_numpy_runtime as en
+
+from .sample_arguments import Array, T
+from .test_eager_answers import run
+
+SCALAR: Any = [["float32", [], []]]
+PAIR: Any = [["float32", [], []], ["float32", [], []]]
+DOUBLES = Array((2, 3), "float64", domain="fraction")
+COMPLEX = Array((2, 3), "complex64")
+FRACTIONS = T(2, 3, domain="fraction")
+CLASSES = Array((2,), "int64", (0, 2))
+
+REFUSED: list[tuple[str, tuple[Any, ...], Any, str]] = [
+    ("binary_cross_entropy.out", (DOUBLES, FRACTIONS, None, 1), [["float64", [], []]],
+     "target: expected float64, got float32"),
+    ("binary_cross_entropy.out", (FRACTIONS, DOUBLES, None, 1), [["float64", [], []]],
+     "target: expected float32, got float64"),
+    ("binary_cross_entropy.out", (FRACTIONS, FRACTIONS, COMPLEX, 1), SCALAR, "weight: expected a real dtype, got"),
+    ("binary_cross_entropy.out", (T(2, 3, values=[float("nan")] * 6), FRACTIONS, None, 1), SCALAR,
+     "self: expected numbers from 0 to 1, got nan"),
+    ("binary_cross_entropy_with_logits.out", (Array((2, 3), "int64"), FRACTIONS, None, None, 1), SCALAR,
+     "self: expected a floating dtype, got int64"),
+    ("binary_cross_entropy_with_logits.out", (T(2, 3), FRACTIONS, None, Array((3,), "bool"), 1), SCALAR,
+     "pos_weight: expected"),
+    ("binary_cross_entropy_with_logits.out", (T(2, 3), T(3), None, None, 1), SCALAR,
+     "self: expected a shape that broadcasts to [3], got [2, 3]"),
+    ("nll_loss_forward.output", (T(2, 3), CLASSES, Array((3,), "int64"), 1, -100), PAIR,
+     "weight: expected float32, got int64"),
+    ("nll_loss.out", (T(2, 3), CLASSES, Array((3,), "float64"), 1, -100), SCALAR,
+     "weight: expected float32, got float64"),
+    ("soft_margin_loss.out", (T(3), T(2, 3), 1), SCALAR,
+     "target: expected a shape that broadcasts to [3], got [2, 3]"),
+    ("soft_margin_loss.out", (T(2, 3), COMPLEX, 1), [["complex64", [], []]], "target: expected a real dtype, got"),
+    ("huber_loss.out", (T(2, 3), COMPLEX, 1, 1.0), SCALAR, "target: expected a real dtype, got"),
+    ("linalg_lstsq.out", (T(2, 2, 2), T(1, 2), None, None),
+     [["float32", [2, 2], []], ["float32", [0], []], ["int64", [2], []], ["float32", [0], []]],
+     "b: expected rows and batches as self of shape [2, 2, 2] has, got [1, 2]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("operator, call, outs, message", REFUSED)
+def test_refused(operator: str, call: tuple[Any, ...], outs: Any, message: str) -> None:
+    text = rf"^forward\[0\] aten::{re.escape(operator)}: {re.escape(message)}"
+    with pytest.raises(en.ExecutionError, match=text):
+        run(f"aten::{operator}", call, "float32", outs)
