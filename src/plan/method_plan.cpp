@@ -36,6 +36,7 @@ class Builder {
     for (const std::string& name : method_.operators) plan_->operators.push_back(operator_table().find(name));
     compile_delegates();
     for (const program::Chain& chain : method_.chains) flatten(chain);
+    check_conditions();
     check_lost_outputs(*plan_);
     find_redirected();
     find_states(*plan_);
@@ -132,6 +133,25 @@ class Builder {
       if (tensor_of(method_, arg) == nullptr) {
         fail_load(method_.name, "[", plan_->instructions.size(), "] ", method_.delegates[call.delegate_index].id,
                   ": argument value ", arg, ": expected a tensor, got ", program::kind_name(method_.values[arg]));
+      }
+    }
+  }
+
+  // An int is no condition, but what is to be computed may be declared as one.
+  void check_conditions() const {
+    std::vector<bool> is_written(method_.values.size());
+    for (const Instruction& instruction : plan_->instructions) {
+      const auto args = plan_->args_of(instruction);
+      for (size_t a = 0; a < args.size(); ++a) {
+        if (plan_->writes(instruction, a)) is_written[args[a]] = true;
+      }
+    }
+    for (size_t i = 0; i < plan_->instructions.size(); ++i) {
+      if (plan_->instructions[i].kind != InstructionKind::kJumpIfFalse) continue;
+      const uint32_t condition = plan_->args_of(plan_->instructions[i])[0];
+      if (!is_written[condition] && std::holds_alternative<int64_t>(method_.values[condition])) {
+        fail_load(method_.name, "[", i, "] cond_value_index: value ", condition,
+                  " is an int that nothing writes, expected a bool or a bool tensor");
       }
     }
   }

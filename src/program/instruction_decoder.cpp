@@ -62,7 +62,9 @@ Instruction decode_jump(const Table& call, const Method& method, size_t instruct
   const uint32_t condition = value_index(call.scalar<int32_t>({0, "cond_value_index"}), method, "cond_value_index");
   const Value& value = method.values[condition];
   const Tensor* tensor = std::get_if<Tensor>(&value);
-  if (tensor != nullptr ? tensor->dtype != DType::kBool : !std::holds_alternative<bool>(value)) {
+  // Exporters write an int for what an instruction computes: a comparison makes it a bool.
+  const bool may_be_bool = std::holds_alternative<bool>(value) || std::holds_alternative<int64_t>(value);
+  if (tensor != nullptr ? tensor->dtype != DType::kBool : !may_be_bool) {
     fail_load("cond_value_index: value ", condition, " is ", kind_name(value),
               tensor != nullptr ? concat(" of ", dtype_name(tensor->dtype)) : "", ", expected a bool or a bool tensor");
   }

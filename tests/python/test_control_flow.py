@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from builder import ProgramBuilder
-from executorch_numpy_runtime import ExecutionError
+from executorch_numpy_runtime import ExecutionError, ProgramLoadError
 
 
 def select(p: ProgramBuilder, flag, x, factor_true: int, factor_false: int, out):
@@ -66,6 +66,39 @@ def test_other_conditions_are_refused(load):
     jump.destination = 1
     p.output(x)
     with pytest.raises(Exception, match="bool"):
+        load(p)([np.ones(2, np.float32)])
+
+
+def test_a_condition_on_sizes(load):
+    """What is computed from sizes is declared as an int, and a comparison makes it a bool."""
+    p = ProgramBuilder()
+    rows = p.input(np.float32, (8, 1), dynamic=True)
+    x = p.input(np.float32, (2,))
+    size, is_large = p.value(0), p.value(0)
+    p.call("aten::sym_size.int", rows, 0, size)
+    p.call("executorch_prim::gt.Scalar", size, 4, is_large)
+    p.output(select(p, is_large, x, 1, 9, p.tensor(np.float32, (2,))), is_large)
+    method = load(p)
+    one = np.ones(2, np.float32)
+    for count in (5, 2, 8, 4, 0):
+        result, flag = method([np.ones((count, 1), np.float32), one])
+        assert result[0] == (2 if count > 4 else 10)
+        assert flag is (count > 4)
+
+
+def test_an_int_that_stays_one_is_no_condition(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    select(p, p.value(1), x, 1, 2, p.tensor(np.float32, (2,)))
+    p.output(x)
+    with pytest.raises(ProgramLoadError, match=r"cond_value_index: value \d+ is an int that nothing writes"):
+        load(p)
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    size = p.value(0)
+    p.call("aten::sym_size.int", x, 0, size)
+    p.output(select(p, size, x, 1, 2, p.tensor(np.float32, (2,))))
+    with pytest.raises(ExecutionError, match="a branch depends on an int, expected a bool"):
         load(p)([np.ones(2, np.float32)])
 
 
