@@ -247,6 +247,25 @@ TEST_CASE("int8 convolutions are exact") {
   set_num_threads(0);
 }
 
+TEST_CASE("int8 convolutions that read windows in lines of the image are exact") {
+  size_t fitting = 0;
+  for (const ConvShape& s : conv_shapes()) {
+    if (s.groups != 1 || s.dilation_width != 1 || s.input_pixel_stride != 0) continue;
+    ++fitting;
+    CAPTURE(s.kernel_height);
+    CAPTURE(s.kernel_width);
+    for (const size_t threads : {1, 3}) {
+      check_static<QConvPlan>(s, QWeightType::kInt8, false, threads, QConvFormat::kLines);
+      check_static<QConvPlan>(s, QWeightType::kInt8, true, threads, QConvFormat::kLines);
+    }
+  }
+  set_num_threads(0);
+  CHECK(fitting >= 8);
+  ConvShape s;
+  s.dilation_width = 2;
+  CHECK_THROWS_AS((QConvPlan{s, QConvFormat::kLines}), Error);
+}
+
 TEST_CASE("Winograd's int8 convolutions are exact") {
   ConvShape base;
   base.input_height = base.input_width = 8;

@@ -13,7 +13,7 @@ kernels::QConvWeights filter_weights(const Lowering& lowering, const Node& node)
 }
 
 std::string conv_packing(const kernels::ConvShape& s, kernels::QConvFormat format) {
-  static constexpr const char* kNames[] = {"conv ", "conv winograd 2 ", "conv winograd 4 "};
+  static constexpr const char* kNames[] = {"conv ", "conv winograd 2 ", "conv winograd 4 ", "conv lines "};
   return concat(kNames[static_cast<size_t>(format)], s.output_channels, 'x', s.kernel_height, 'x', s.kernel_width, 'x',
                 s.input_channels, '/', s.groups);
 }

@@ -1,5 +1,6 @@
 #include "kernels/qconv/qconv.h"
 
+#include "kernels/qconv/qlines.h"
 #include "kernels/qconv/qwinograd.h"
 #include "kernels/qconv/run.h"
 
@@ -30,12 +31,18 @@ QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexc
     case 4:
       return QConvFormat::kWinograd4;
     default:
-      return QConvFormat::kGemm;
+      return prefers_qlines(shape, type) ? QConvFormat::kLines : QConvFormat::kGemm;
   }
 }
 
 QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape), format_(format) {
   check_conv_shape(shape_, "convolution");
+  if (format_ == QConvFormat::kLines) {
+    if (!fits_qlines(shape_)) fail_execution("convolution: pixels are not neighbours, or in several groups");
+    lines_ = plan_qlines(shape_);
+    workspace_bytes_ = qlines_workspace_bytes(lines_);
+    return;
+  }
   if (format_ != QConvFormat::kGemm) {
     const size_t tile = winograd_tile(format_);
     if (!fits_qwinograd(shape_, tile)) fail_execution("convolution: Winograd's format does not serve this filter");
@@ -49,12 +56,19 @@ QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape)
 }
 
 size_t QConvPlan::packed_bytes() const noexcept {
-  return format_ == QConvFormat::kGemm ? shape_.groups * group_bytes(shape_)
-                                       : qwinograd_packed_bytes(shape_, winograd_.tile);
+  switch (format_) {
+    case QConvFormat::kGemm:
+      return shape_.groups * group_bytes(shape_);
+    case QConvFormat::kLines:
+      return qlines_packed_bytes(shape_);
+    default:
+      return qwinograd_packed_bytes(shape_, winograd_.tile);
+  }
 }
 
 void QConvPlan::pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization,
-                            void* packed) const noexcept {
+                            void* packed) const {
+  if (format_ == QConvFormat::kLines) return pack_qlines(shape_, weights, bias, quantization, packed);
   if (format_ != QConvFormat::kGemm) {
     return pack_qwinograd(shape_, winograd_.tile, weights, bias, quantization, packed);
   }
@@ -74,10 +88,13 @@ void QConvPlan::pack_dynamic(const QConvWeights& weights, const QDynamic& quanti
 }
 
 void QConvPlan::run(const QConvCall& call, void* workspace) const noexcept {
-  if (format_ != QConvFormat::kGemm) {
-    run_qwinograd(shape_, winograd_, call, workspace);
-  } else {
-    run_gemm(call, workspace);
+  switch (format_) {
+    case QConvFormat::kGemm:
+      return run_gemm(call, workspace);
+    case QConvFormat::kLines:
+      return run_qlines(shape_, lines_, call, workspace);
+    default:
+      return run_qwinograd(shape_, winograd_, call, workspace);
   }
 }
 

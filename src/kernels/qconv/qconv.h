@@ -29,9 +29,9 @@ struct QConvCall {
   QClamp clamp{};
 };
 
-// The format of the packed weights. kGemm serves everything, Winograd's of 2x2 and 4x4 outputs static images and
-// kernels of 3x3, the last one with weights of int8.
-enum class QConvFormat : uint8_t { kGemm, kWinograd2, kWinograd4 };
+// The format of the packed weights. kGemm serves everything, the others static images: Winograd's of 2x2 and 4x4
+// outputs kernels of 3x3, the last one with weights of int8; kLines one group of neighbouring pixels, weights of int8.
+enum class QConvFormat : uint8_t { kGemm, kWinograd2, kWinograd4, kLines };
 
 // The one that is fastest for static images.
 QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexcept;
@@ -45,6 +45,13 @@ struct QWinogradPlan {
   size_t lane_bytes = 0;
 };
 
+struct QLinesPlan {
+  size_t blocks = 1;      // of the output's lines
+  size_t lines = 1;       // of the input, that a block sees
+  size_t line_bytes = 0;  // of a line between its padding
+  size_t lanes = 1, lane_bytes = 0;
+};
+
 class QConvPlan {
  public:
   // Throws (fail_execution) where the shape is inconsistent, or no kernel of the format.
@@ -55,8 +62,8 @@ class QConvPlan {
   // Depends on filter and format only, not on the input's size.
   size_t packed_bytes() const noexcept;
   // scale_count is 1 or output_channels.
-  void pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization,
-                   void* packed) const noexcept;
+  // May throw std::bad_alloc.
+  void pack_static(const QConvWeights& weights, const int32_t* bias, const QStatic& quantization, void* packed) const;
   void pack_dynamic(const QConvWeights& weights, const QDynamic& quantization, void* packed) const noexcept;
 
   // Depends on num_threads() at the plan's construction; a run with more threads stays right.
@@ -70,6 +77,7 @@ class QConvPlan {
   ConvShape shape_;
   QConvFormat format_;
   QWinogradPlan winograd_;
+  QLinesPlan lines_;
   size_t workspace_bytes_ = 0;
 };
 

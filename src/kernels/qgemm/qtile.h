@@ -44,6 +44,13 @@ struct QTile {
   float min = 0, max = 0;
 };
 
+// Windows of images as rows of a tile, read where the image lies: a row's inputs come in `lines` pieces, line_stride
+// bytes apart, of which `k` counts all, each a multiple of the group. `strips` of `rows` rows each.
+struct QLineTile : QTile {
+  size_t lines = 1, line_stride = 0;
+  size_t strips = 1, strip_stride = 0, c_strip_stride = 0;  // bytes; elements of C
+};
+
 // How a kind of weights wants its activations.
 struct QActivations {
   size_t bytes = 1;     // of an activation in the tile: 1, or 2 for int16
@@ -65,7 +72,8 @@ struct QCopy {
 struct QGemmTable {
   size_t panel;
   QActivations int8, int4;
-  bool widens;  // weights of 8 bits to 16, to multiply them
+  bool widens;          // weights of 8 bits to 16, to multiply them
+  size_t line_outputs;  // static_lines pays for outputs up to so many
 
   // 0 where they would not stay in the first-level cache.
   size_t wide_bytes(size_t k) const noexcept {
@@ -74,7 +82,8 @@ struct QGemmTable {
   }
 
   // All rows of the tile. int8 weights:
-  void (*static_tile)(const QTile& tile) noexcept;   // C: int8 or uint8
+  void (*static_tile)(const QTile& tile) noexcept;  // C: int8 or uint8
+  void (*static_lines)(const QLineTile& tile) noexcept;
   void (*dynamic_tile)(const QTile& tile) noexcept;  // C: float
   // 4-bit weights:
   void (*int4_tile)(const QTile& tile) noexcept;        // C: float

@@ -277,6 +277,24 @@ void static_rows(const QTile& tile, size_t row, const StaticTileHead<V>& head) {
   finish_static(tile, row, sum, head.panel, head.to);
 }
 
+// The same of a tile of windows, in whose image a line follows the other.
+template <bool kWide, size_t R, size_t V>
+void lined_rows(const QLineTile& tile, size_t row, const StaticTileHead<V>& head) {
+  constexpr size_t kStepBytes = V * kLane * (kWide ? 4 : kGroup);
+  const size_t steps = tile.k / tile.lines / kGroup, rest = tile.line_stride - steps * 4;
+  Rows<R> a((const char*)tile.a + row * tile.a_stride, tile.a_stride);
+  const char* b = kWide ? (const char*)tile.wide : (const char*)tile.panel + 12 * V * kLane;
+  I32 sum[R][V];
+  start_sums(sum, nullptr, 0, head.panel.integers);
+  for (size_t line = tile.lines; line != 0; --line, a.advance(rest)) {
+    for (size_t step = steps; step != 0; --step, a.advance(4), b += kStepBytes) {
+      hide(a.stride);
+      dot_int8_step<kWide>(sum, a, b, 0);
+    }
+  }
+  finish_static<true>(tile, row, sum, head.panel, head.to);
+}
+
 // A tile whose scaled sums may be 2^31 and more, which hardly occurs.
 template <size_t V>
 void static_tile_of_any(const QTile& tile) {

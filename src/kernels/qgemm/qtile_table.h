@@ -30,6 +30,24 @@ ENR_DEFINE_ROWS(int4_tile, int4_rows, TileHead)
 ENR_DEFINE_ROWS(int4_block_tile, int4_block_rows, TileHead)
 #undef ENR_DEFINE_ROWS
 
+template <bool kWide, size_t R, size_t V>
+void static_strip_from(const QLineTile& tile, size_t row, const StaticTileHead<V>& head) {
+  for (; row + R <= tile.rows; row += R) lined_rows<kWide, R, V>(tile, row, head);
+  if constexpr (R > 1) {
+    if (row < tile.rows) static_strip_from<kWide, (R + 1) / 2, V>(tile, row, head);
+  }
+}
+template <bool kWide, size_t V>
+void static_strips(const QLineTile& tile) {
+  const StaticTileHead<V> head(tile, kMaxRows);
+  QLineTile strip = tile;
+  for (size_t i = 0; i < tile.strips; ++i) {
+    static_strip_from<kWide, kMaxRows, V>(strip, 0, head);
+    strip.a = (const char*)strip.a + tile.strip_stride;
+    strip.c = (uint8_t*)strip.c + tile.c_strip_stride;
+  }
+}
+
 #if ENR_DOT4
 #define ENR_DEFINE_INT8_TILE(name)                                                                           \
   void name##_by_vectors(const QTile& tile) {                                                                \
@@ -67,6 +85,15 @@ void static_tile(const QTile& tile) noexcept {
   if (tile.rows >= kFewTileRows) return static_tile_by_tiles(tile);
 #endif
   static_tile_by_vectors(tile);
+}
+void static_lines(const QLineTile& tile) noexcept {
+#if !ENR_DOT4
+  if (tile.vectors == 2 && tile.wide != nullptr && tile.strips * tile.rows >= kRowsToWidenFor) {
+    widen_panel(tile);
+    return static_strips<true, 2>(tile);
+  }
+#endif
+  tile.vectors == 2 ? static_strips<false, 2>(tile) : static_strips<false, 1>(tile);
 }
 void dynamic_tile(const QTile& tile) noexcept {
 #if defined(__AMX_INT8__)
@@ -227,9 +254,11 @@ constexpr uint8_t kOffset = 0;
 using Activation = int16_t;
 #endif
 #if defined(__AMX_INT8__)
-constexpr size_t kMaxInt8Rows = kBlockRows, kTileInt4Rows = kBlockRows;
+constexpr size_t kMaxInt8Rows = kBlockRows, kTileInt4Rows = kBlockRows, kLineOutputs = 0;
 #else
 constexpr size_t kMaxInt8Rows = kMaxRows, kTileInt4Rows = kMaxInt4Rows;
+// Copies are a smaller part of slower products, where more weights of zero weigh more.
+constexpr size_t kLineOutputs = ENR_DOT4 ? SIZE_MAX : 32;
 #endif
 #if defined(__AVX512BW__)
 constexpr size_t kSlack = kVectorBytes;
@@ -255,7 +284,9 @@ const QGemmTable& qgemm_table() {
       .int4 =
           {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kTileInt4Rows, .slack = kSlack},
       .widens = !ENR_DOT4,
+      .line_outputs = kLineOutputs,
       .static_tile = &static_tile,
+      .static_lines = &static_lines,
       .dynamic_tile = &dynamic_tile,
       .int4_tile = &int4_tile,
       .int4_block_tile = &int4_block_tile,
