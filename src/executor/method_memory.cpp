@@ -22,6 +22,9 @@ void Method::place_values() {
   for (const uint32_t v : plan_->redirected) is_input[v] = 1;  // given memory when an instruction points them somewhere
   values_.resize(method.values.size());
   for (size_t v = 0; v < method.values.size(); ++v) make_value(method.values[v], is_input[v] != 0, values_[v]);
+  for (const plan::InPlaceUpdate& update : plan_->in_place_updates) {
+    values_[update.copy].get<Tensor>()->data = values_[update.target].get<Tensor>()->data;
+  }
   for (const uint32_t v : method.inputs) {
     // Inputs without planned memory: the caller's array is copied, so the runtime provides it.
     auto* tensor = values_[v].get<Tensor>();

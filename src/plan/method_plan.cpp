@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "plan/caller_memory.h"
 #include "plan/endless_loops.h"
+#include "plan/in_place_updates.h"
 #include "plan/lost_outputs.h"
 #include "plan/overlaps.h"
 #include "plan/requirements.h"
@@ -40,12 +41,15 @@ class Builder {
     check_lost_outputs(*plan_);
     find_redirected();
     find_states(*plan_);
-    const auto states_of = states_of_values();
-    find_state_writes(states_of);
+    auto states_of = states_of_values();
     find_overlaps(*plan_);
     find_endless_loops(*plan_);
-    const std::vector<raise::Instruction> instructions = describe(states_of);
+    std::vector<raise::Instruction> instructions = describe(states_of);
     const raise::PlannedMemory memory = raise::analyse_memory(method_, instructions);
+    find_in_place_updates(*plan_, memory, states_of);
+    if (!plan_->in_place_updates.empty()) instructions = describe(states_of);
+    find_state_writes(states_of);
+    save_in_place_updates();
     find_caller_memory(*plan_, memory);
     if (raise::is_enabled()) find_regions(instructions, memory);
     return plan_;
@@ -245,6 +249,20 @@ class Builder {
         instruction.announces_writes = !has_loops && announces_writes(instruction, states_of);  // else it grows
       }
       fallible_later |= !cannot_fail(instruction);
+    }
+  }
+
+  // What an update overwrites is saved like a state's, whether exporters call the target one or not. Nothing is left to
+  // be copied back.
+  void save_in_place_updates() {
+    size_t last_fallible = 0;
+    for (size_t i = 0; i < plan_->instructions.size(); ++i) {
+      if (!cannot_fail(plan_->instructions[i])) last_fallible = i;
+    }
+    for (const InPlaceUpdate& update : plan_->in_place_updates) {
+      Instruction& instruction = plan_->instructions[update.update];
+      instruction.saves_state = instruction.announces_writes = update.update < last_fallible;
+      plan_->instructions[update.back].saves_state = false;
     }
   }
 

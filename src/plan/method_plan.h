@@ -56,6 +56,13 @@ struct OverlappedRead {
   std::optional<uint32_t> own_argument;  // set where the value itself is written too: the argument that reads it
 };
 
+// Instruction `update` makes a changed copy of the target, which instruction `back` copies back: the copy lies in the
+// target.
+struct InPlaceUpdate {
+  uint32_t copy = 0, target = 0;  // values
+  uint32_t update = 0, back = 0;
+};
+
 struct MethodPlan {
   const program::Method* method = nullptr;  // of the program the plan was made from, which outlives it
   std::vector<Instruction> instructions;
@@ -64,6 +71,7 @@ struct MethodPlan {
   std::vector<std::shared_ptr<const delegates::CompiledDelegate>> delegates;
   std::vector<raise::Region> regions;
   std::vector<State> states;
+  std::vector<InPlaceUpdate> in_place_updates;
   std::vector<std::vector<uint32_t>> state_writes;  // per instruction with saves_state, else empty: indices into states
   // Per instruction with reads_overlapped, else empty: what has to be read from copies. No exporter plans memory so.
   std::vector<std::vector<OverlappedRead>> overlapped_reads;

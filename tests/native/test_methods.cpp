@@ -87,6 +87,12 @@ std::vector<std::byte> run(Method& method, const Arguments& arguments) {
 
 TEST_SUITE_BEGIN("threads");
 
+TEST_CASE("caches that are copied, changed and copied back are changed where they are") {
+  const auto program = open("state_kv_cache_p");
+  const auto plan = enr::plan::make_plan(program->decoded(), program->decoded().methods.front(), program->weights());
+  CHECK(plan->in_place_updates.size() == 2);
+}
+
 TEST_CASE("one method called by many threads gives each its own outputs") {
   for (const char* name : {"cnn_p", "cnn_x", "vit_tiny_x", "mlp_p"}) {
     const auto program = open(name);

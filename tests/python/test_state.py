@@ -156,6 +156,113 @@ def test_parts_of_states_are_put_back(load, whole):
     np.testing.assert_array_equal(method.state["other"][[1, 5]], 0)
 
 
+PLACES = ["nowhere", "read before", "read between", "written between", "written after", "written through a view",
+          "given", "read through a view", "dim order", "twice"]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("operator", ["put", "add", "copy", "slice", "select"])
+@pytest.mark.parametrize("named", [True, False])
+def test_copies_that_are_changed_and_copied_back(load, place, operator, named):
+    """Such an update may be made in the state itself, but not where that shows, also not when something fails."""
+    first = np.arange(24, dtype=np.float32).reshape(6, 4)
+    p = ProgramBuilder()
+    new = p.input(np.float32, (2, 4))
+    index = p.input(np.int64, (2,))
+    pick = p.input(np.int64, (1,))
+    # Exporters may leave out both name and content.
+    state = p.buffer(first, name="state") if named else p.tensor(np.float32, (6, 4))
+
+    def change(to, values, out):
+        if operator in ("put", "add"):
+            p.call("aten::index_put.out", to, [index], values, operator == "add", out=out)
+        elif operator == "copy":
+            p.call("aten::index_copy.out", to, 0, index, values, out=out)
+        elif operator == "slice":
+            p.call("aten::slice_scatter.out", to, values, 0, 1, 5, 3, out=out)
+        else:
+            row = p.call("aten::select_copy.int_out", values, 0, 1, out=p.tensor(np.float32, (4,)))
+            p.call("aten::select_scatter.out", to, row, 0, 4, out=out)
+
+    def view(value, sizes):
+        return p.call("executorch_prim::et_view.default", value, list(sizes),
+                      out=p.tensor(np.float32, sizes, planned=False))  # fmt: skip
+
+    def shown(value):
+        p.output(p.call("aten::mul.Scalar_out", value, 2.0, out=p.tensor(np.float32, (6, 4))))
+
+    if place == "read before":
+        shown(state)
+    changed = p.tensor(np.float32, (6, 4), **({"dim_order": (1, 0)} if place == "dim order" else {}))
+    change(state, new, changed)
+    picked = p.call("aten::index_select.out", changed, 0, pick, out=p.tensor(np.float32, (1, 4)))
+    if place == "read between":
+        shown(state)
+    if place == "written between":
+        p.call("aten::fill_.Scalar", state, 3.0)
+    if place == "written through a view":
+        p.call("aten::fill_.Scalar", view(changed, (4, 6)), 3.0)
+    shown(changed)
+    p.call("aten::copy_", state, changed, False, state)
+    if place == "written after":
+        p.call("aten::fill_.Scalar", state, 3.0)
+        shown(changed)
+    if place == "twice":
+        again = p.tensor(np.float32, (6, 4))
+        change(state, new, again)
+        p.call("aten::copy_", state, again, False, state)
+    if place == "read through a view":
+        p.output(p.call("aten::sum.IntList_out", view(changed, (4, 6)), [1], False, None,
+                        out=p.tensor(np.float32, (4,))))  # fmt: skip
+    if place == "given":
+        p.output(changed)
+    shown(changed)
+    p.output(picked)
+    method = load(p)
+
+    def update(before, rows, values):
+        after = before.copy()
+        if operator == "add":
+            np.add.at(after, rows, values)
+        else:
+            after[{"slice": [1, 4], "select": [4]}.get(operator, rows)] = values[1:] if operator == "select" else values
+        return after
+
+    value = first if named else np.zeros_like(first)
+    for rows, at in (([1, 4], 0), ([5, 0], 7), ([1, 2], 3), ([2, 3], 2)):
+        given = np.array([[1, 2, 3, 4], [7, 7, 7, 7]], np.float32) * (at + 1)
+        inputs = [given, np.array(rows), np.array([at])]
+        if at == 7:
+            with pytest.raises(ExecutionError, match="index_select"):
+                method(inputs)
+            continue
+        before, expected = value, []
+        if place == "read before":
+            expected.append(before * 2)
+        after = update(before, rows, given)
+        chosen = after[[at]]
+        if place == "read between":
+            expected.append(before * 2)
+        if place == "written through a view":
+            after = np.full_like(after, 3)
+        expected.append(after * 2)
+        value = after
+        if place == "written after":
+            value = np.full_like(after, 3)
+            expected.append(after * 2)
+        if place == "twice":
+            value = update(after, rows, given)
+        if place == "read through a view":
+            expected.append(after.reshape(4, 6).sum(1))
+        if place == "given":
+            expected.append(after)
+        expected += [after * 2, chosen]
+        for got, right in zip(method(inputs), expected, strict=True):
+            np.testing.assert_array_equal(got, right)
+        if named:
+            np.testing.assert_array_equal(method.state["state"], value)
+
+
 def test_refused_inputs_change_nothing(load):
     method = load(accumulator())
     method([np.ones(2, np.float32)])

@@ -120,9 +120,15 @@ void change_rows(OpContext& context, const Tensor& self, const Around& dims, con
   RowMajorOut to(context, out);
   if (to.data() != out.data) copy_view(context, StridedView(to.data(), out.dtype, out.sizes()), StridedView(out));
   const int64_t row_bytes = dims.inner * static_cast<int64_t>(dtype_size(out.dtype));
+  // A few rows one by one, more with all that lies between them.
+  constexpr int64_t kFewRows = 256;
+  const bool are_few = dims.outer * indices.count <= kFewRows && to.data() == out.data;
+  if (!are_few) context.overwriting(out.data, out.size_bytes());
   for (int64_t o = 0; o < dims.outer; ++o) {
     for (int64_t i = 0; i < indices.count; ++i) {
-      change(to.data() + (o * dims.size + indices.values[i]) * row_bytes, from + (o * indices.count + i) * row_bytes);
+      std::byte* row = to.data() + (o * dims.size + indices.values[i]) * row_bytes;
+      if (are_few) context.overwriting(row, static_cast<size_t>(row_bytes));
+      change(row, from + (o * indices.count + i) * row_bytes);
     }
   }
   to.commit();

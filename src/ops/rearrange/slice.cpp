@@ -22,6 +22,22 @@ void copy_part(OpContext& context, const StridedView& part, Tensor& out, const c
   copy_view(context, StridedView(out), part);
 }
 
+// The part's lines one by one where they are few, more with all that lies between them.
+void announce(OpContext& context, const StridedView& part, Tensor& out) {
+  constexpr int64_t kFewLines = 256;
+  size_t looped = part.rank;
+  int64_t line = 1;
+  while (looped > 0 && (part.size(looped - 1) == 1 || part.stride(looped - 1) == line)) line *= part.size(--looped);
+  const int64_t lines = product(part.sizes(), 0, looped);
+  if (lines > kFewLines) return context.overwriting(out.data, out.size_bytes());
+  const auto element = static_cast<int64_t>(dtype_size(part.dtype));
+  for (int64_t i = 0; i < lines; ++i) {
+    int64_t offset = 0, rest = i;
+    for (size_t d = looped; d-- > 0; rest /= part.size(d)) offset += rest % part.size(d) * part.stride(d);
+    context.overwriting(part.data + offset * element, static_cast<size_t>(line * element));
+  }
+}
+
 // Copies self to out and then src over out's part, which take_part(view of out) cuts out.
 template <class TakePart>
 void scatter_part(OpContext& context, const Tensor& self, const Tensor& src, Tensor& out, const TakePart& take_part) {
@@ -40,6 +56,7 @@ void scatter_part(OpContext& context, const Tensor& self, const Tensor& src, Ten
   copy_tensor(context, out, self);
   StridedView target(out);
   take_part(target);
+  if (context.keeps_what_is_overwritten()) announce(context, target, out);
   copy_view(context, target, in);
 }
 
