@@ -6,6 +6,8 @@
 #include "ops/image/convolution_float.h"
 #include "ops/image/convolution_plain.h"
 #include "ops/memory_order.h"
+#include "ops/pointwise/elementwise.h"
+#include "ops/scratch_tensor.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
@@ -20,6 +22,12 @@ void convolution_out(OpContext& context, const Tensor& input, const Tensor& weig
   require_dtype(out, input.dtype, "out");
   context.resize(out, args.output_sizes(input.rank));
   if (out.numel() == 0) return;
+  Tensor converted;  // eager takes a bias of any dtype
+  if (bias != nullptr && bias->dtype != input.dtype) {
+    converted = scratch_tensor(context, input.dtype, bias->sizes());
+    copy_elements(context, *bias, converted);
+    bias = &converted;
+  }
   const bool is_single = out.dtype == DType::kFloat32 || out.dtype == DType::kFloat16 || out.dtype == DType::kBFloat16;
   const bool has_plan = !transposed || !kernels::has_too_many_phases(static_cast<uint64_t>(args.stride[1]),
                                                                      static_cast<uint64_t>(args.stride[2]));

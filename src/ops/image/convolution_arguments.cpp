@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/type_rules.h"
+
 namespace enr::ops {
 
 namespace {
@@ -60,9 +62,10 @@ ConvolutionArguments convolution_arguments(const Tensor& input, const Tensor& we
   if (weight.dtype != input.dtype) {
     fail_execution("weight: expected ", dtype_name(input.dtype), ", got ", dtype_name(weight.dtype));
   }
-  if (bias != nullptr && (bias->rank != 1 || bias->size(0) != a.output_channels || bias->dtype != input.dtype)) {
-    fail_execution("bias: expected ", dtype_name(input.dtype), " [", a.output_channels, "], got ", describe(*bias));
+  if (bias != nullptr && (bias->rank != 1 || bias->size(0) != a.output_channels)) {
+    fail_execution("bias: expected shape [", a.output_channels, "], got ", bias->sizes());
   }
+  if (bias != nullptr && !is_complex(input.dtype)) require_real(bias->dtype, "bias");
   if (a.output_channels < 1) fail_execution("weight: expected at least one output channel, got ", weight.sizes());
   a.stride = entries(stride, a.spatial, 1, "stride");
   a.padding = entries(padding, a.spatial, 0, "padding");

@@ -1,6 +1,7 @@
 // Sums, means or maxima over bags of a table's rows.
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -18,18 +19,22 @@ struct Bags {
   BagMode mode;
   const int64_t* indices;
   int64_t count;
-  const int64_t* offsets;
-  int64_t offset_count;
+  std::vector<int64_t> offsets;
   int64_t bags;
   int64_t padding;  // a row that does not count; negative for none
+  bool last_ends;   // the offset behind the last bag's ends it, where there is one
 
-  int64_t begin(int64_t bag) const noexcept { return offsets[bag]; }
-  int64_t end(int64_t bag) const noexcept { return bag + 1 < offset_count ? offsets[bag + 1] : count; }
+  int64_t begin(int64_t bag) const noexcept { return offsets[static_cast<size_t>(bag)]; }
+  int64_t end(int64_t bag) const noexcept {
+    if (bag + 1 == bags && !last_ends) return count;
+    const auto next = static_cast<size_t>(bag) + 1;
+    return next < offsets.size() ? offsets[next] : count;
+  }
 };
 
 template <class T>
-void run(OpContext& context, const Bags& b, const Tensor& weight, const Tensor* scales, Tensor& out, int64_t* sizes,
-         int64_t* largest) {
+void run(OpContext& context, const Bags& b, const Tensor& weight, const Tensor* scales, Tensor& out,
+         const int64_t* sizes, int64_t* largest) {
   const auto width = static_cast<size_t>(weight.size(1));
   const T* table = row_major_as<T>(context, weight);
   const T* factors = scales == nullptr ? nullptr : row_major_as<T>(context, *scales);
@@ -58,13 +63,23 @@ void run(OpContext& context, const Bags& b, const Tensor& weight, const Tensor* 
         }
         ++members;
       }
-      if (b.mode == BagMode::kMean && members > 1) {
-        for (size_t d = 0; d < width; ++d) sums[d] /= static_cast<T>(members);
+      if (b.mode == BagMode::kMean && sizes[bag] > 1) {
+        for (size_t d = 0; d < width; ++d) sums[d] /= static_cast<T>(sizes[bag]);
       }
-      if (sizes != nullptr) sizes[bag] = b.mode == BagMode::kSum ? 0 : members;
     }
   });
   result.commit();
+}
+
+// As eager promotes the two.
+void require_indices(const Tensor& indices, const Tensor& offsets) {
+  const auto is_wide = [](const Tensor& t) { return t.dtype == DType::kInt64 || t.dtype == DType::kInt32; };
+  for (const auto& [tensor, other, what] :
+       {std::tuple(&indices, &offsets, "indices"), {&offsets, &indices, "offsets"}}) {
+    const bool is_narrow = is_bool(tensor->dtype) || tensor->dtype == DType::kUInt8 || tensor->dtype == DType::kInt8 ||
+                           tensor->dtype == DType::kInt16;
+    if (!is_wide(*tensor) && !(is_narrow && is_wide(*other))) require_index_dtype(*tensor, what);
+  }
 }
 
 void write_numbers(OpContext& context, Tensor& out, const std::vector<int64_t>& numbers) {
@@ -80,27 +95,36 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
                        int64_t padding_idx, Tensor& out, Tensor& offset2bag, Tensor& bag_size, Tensor& max_indices) {
   require_floating(weight.dtype, "weight");
   require_rank(weight, 2, "weight");
-  require_rank(indices, 1, "indices");
+  // Of indices with more dims, eager takes the first as many as the first dim has.
+  if (indices.rank == 0 || indices.numel() < indices.size(0)) {
+    fail_execution("indices: expected rank 1, got shape ", indices.sizes());
+  }
   require_rank(offsets, 1, "offsets");
-  require_index_dtype(indices, "indices");
-  require_index_dtype(offsets, "offsets");
+  require_indices(indices, offsets);
   require_same_dtype(out, weight.dtype, "out0");
   if (mode < 0 || mode > 2) fail_execution("mode: expected 0 (sum), 1 (mean) or 2 (max), got ", mode);
   if (per_sample_weights != nullptr) {
     if (mode != 0) fail_execution("per_sample_weights: expected None unless bags are summed, got a tensor");
     require_same_dtype(*per_sample_weights, weight.dtype, "per_sample_weights");
-    require_sizes(*per_sample_weights, indices.sizes(), "per_sample_weights");
+    const int64_t expected = indices.numel();
+    require_sizes(*per_sample_weights, Sizes(&expected, 1), "per_sample_weights");
   }
   Bags b{};
   b.mode = static_cast<BagMode>(mode);
   b.indices = row_major_as<int64_t>(context, indices);
   b.count = indices.size(0);
-  b.offsets = row_major_as<int64_t>(context, offsets);
-  b.offset_count = offsets.size(0);
-  if (include_last_offset && b.offset_count == 0) fail_execution("offsets: expected at least one, got none");
-  b.bags = b.offset_count - (include_last_offset ? 1 : 0);
+  const auto* given = row_major_as<int64_t>(context, offsets);
+  b.offsets.assign(given, given + offsets.size(0));
+  if (include_last_offset && b.offsets.empty()) fail_execution("offsets: expected at least one, got none");
+  b.bags = offsets.size(0) - (include_last_offset ? 1 : 0);
   b.padding = padding_idx;
-  for (int64_t i = 0; i < b.offset_count; ++i) {
+  const bool is_sum = b.mode == BagMode::kSum, is_max = b.mode == BagMode::kMax;
+  const int64_t width = weight.size(1);
+  // The last offset counts only where eager sums without a list of the bag of each index.
+  const bool sums_unlisted = !is_max && padding_idx < 0 && weight.dtype != DType::kFloat64 && width != 0;
+  const bool is_listed = !is_sum || !sums_unlisted;
+  if (!sums_unlisted) b.offsets.resize(static_cast<size_t>(b.bags));
+  for (size_t i = 0; i < b.offsets.size(); ++i) {
     const int64_t least = i == 0 ? 0 : b.offsets[i - 1];
     if (b.offsets[i] < least || b.offsets[i] > b.count || (i == 0 && b.offsets[0] != 0)) {
       fail_execution("offsets: expected numbers that rise from 0 to at most ", b.count, ", got ", b.offsets[i], " at ",
@@ -112,24 +136,25 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
     fail_execution("indices: expected 0 to ", weight.size(0) - 1, ", got ", b.indices[i], " at ", i);
   }
 
-  const bool is_sum = b.mode == BagMode::kSum, is_max = b.mode == BagMode::kMax;
-  const int64_t width = weight.size(1);
-  const bool is_listed = !is_sum || padding_idx >= 0 || weight.dtype == DType::kFloat64;
   const int64_t listed = is_listed ? b.count : 0;
   context.resize(out, {b.bags, width}, "out0");
   context.resize(offset2bag, {listed}, "out1");
-  const int64_t sized = is_sum && kForwardOnly ? b.offset_count : b.bags;
+  const int64_t sized = is_sum && kForwardOnly ? offsets.size(0) : b.bags;
   context.resize(bag_size, {sized}, "out2");
   if (is_max) {
     context.resize(max_indices, {b.bags, width}, "out3");
   } else {
     context.resize(max_indices, {sized}, "out3");
   }
-  std::vector<int64_t> owners(static_cast<size_t>(listed)), sizes(static_cast<size_t>(sized)),
+  std::vector<int64_t> owners(static_cast<size_t>(listed), -1), sizes(static_cast<size_t>(sized)),
       largest(static_cast<size_t>(max_indices.numel()));
   for (int64_t bag = 0; bag < b.bags && listed != 0; ++bag) {
-    for (int64_t i = b.begin(bag); i < b.end(bag); ++i) owners[static_cast<size_t>(i)] = bag;
+    for (int64_t i = b.begin(bag); i < b.end(bag); ++i) {
+      owners[static_cast<size_t>(i)] = bag;
+      if (!is_sum && b.indices[i] != padding_idx) ++sizes[static_cast<size_t>(bag)];
+    }
   }
+  b.last_ends = sums_unlisted;
   const auto reduce = weight.dtype == DType::kFloat64 ? &run<double> : &run<float>;
   reduce(context, b, weight, per_sample_weights, out, sizes.data(), is_max ? largest.data() : nullptr);
   if (!is_max && !is_sum) largest = sizes;

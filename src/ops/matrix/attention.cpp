@@ -120,7 +120,9 @@ struct Arguments {
   const Tensor* mask;
   bool is_causal;
   std::optional<double> scale;
-  bool shares_heads = false;  // enable_gqa
+  bool shares_heads = false;   // enable_gqa
+  bool adds_any_mask = false;  // of any real dtype, also of bools, as numbers
+  bool excludes_both = true;   // a mask and causality
 };
 
 // Everything eager checks, and the sizes that follow.
@@ -143,10 +145,15 @@ struct Geometry {
         fail_execution(name, ": expected at least rank ", a.shares_heads ? 3 : 2, ", got shape ", tensor.sizes());
       }
     }
-    if (a.mask != nullptr && !is_bool(a.mask->dtype) && a.mask->dtype != DType::kFloat32 &&
-        a.mask->dtype != a.query.dtype) {
+    if (a.mask != nullptr && a.adds_any_mask) {
+      require_real(a.mask->dtype, "attn_mask");
+    } else if (a.mask != nullptr && !is_bool(a.mask->dtype) && a.mask->dtype != DType::kFloat32 &&
+               a.mask->dtype != a.query.dtype) {
       fail_execution("attn_mask: expected bool, float32 or ", dtype_name(a.query.dtype), ", got ",
                      dtype_name(a.mask->dtype));
+    }
+    if (a.mask != nullptr && a.is_causal && a.excludes_both) {
+      fail_execution("is_causal: expected False beside an attn_mask, got True");
     }
     if (dropout != 0) fail_execution("dropout_p: expected 0 outside training, got ", dropout);
     queries = a.query.size(a.query.rank - 2u);
@@ -248,7 +255,7 @@ void attention_out(OpContext& context, const Tensor& query, const Tensor& key, c
 void flash_attention_out(OpContext& context, const Tensor& query, const Tensor& key, const Tensor& value,
                          double dropout, bool is_causal, const Tensor* mask, std::optional<double> scale, Tensor& out,
                          Tensor& log_sums) {
-  const Arguments arguments{query, key, value, mask, is_causal, scale};
+  const Arguments arguments{query, key, value, mask, is_causal, scale, false, false, false};
   const Geometry geometry(arguments, dropout);
   require_rank(query, 4, "query");
   require_same_dtype(out, query.dtype, "out0");
@@ -281,13 +288,21 @@ void math_attention_out(OpContext& context, const Tensor& query, const Tensor& k
   const Tensor q = is_mixed ? as_float(context, query) : query;
   const Tensor k = is_mixed ? as_float(context, key) : key;
   const Tensor v = is_mixed ? as_float(context, value) : value;
-  const Arguments arguments{q, k, v, mask, is_causal, scale, enable_gqa};
+  Tensor added;
+  if (mask != nullptr) added = is_bool(mask->dtype) ? as_float(context, *mask) : *mask;
+  const Arguments arguments{q, k, v, mask == nullptr ? nullptr : &added, is_causal, scale, enable_gqa, true};
   const Geometry geometry(arguments, dropout);
   require_same_dtype(out, query.dtype, "out0");
   require_same_dtype(weights, query.dtype, "out1");
   context.resize(out, with_matrix(geometry.leading, geometry.queries, geometry.value_size), "out0");
-  context.resize(weights, with_matrix(geometry.leading, geometry.queries, geometry.keys), "out1");
-  attend(context, arguments, geometry, out, &weights);
+  // Values of a larger batch do not enlarge the weights.
+  const Arguments of_keys{q, k, k, arguments.mask, is_causal, scale, enable_gqa, true};
+  const Geometry pairs(of_keys, dropout);
+  context.resize(weights, with_matrix(pairs.leading, pairs.queries, pairs.keys), "out1");
+  if (std::ranges::equal(pairs.leading, geometry.leading)) return attend(context, arguments, geometry, out, &weights);
+  attend(context, arguments, geometry, out);
+  Tensor unused = scratch_tensor(context, out.dtype, with_matrix(pairs.leading, pairs.queries, pairs.value_size));
+  attend(context, of_keys, pairs, unused, &weights);
 }
 
 }  // namespace

@@ -361,28 +361,31 @@ void baddbmm_dtype_out(OpContext& context, const Tensor& self, const Tensor& bat
 }
 
 void linear_out(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, Tensor& out) {
-  require_rank(weight, 2, "weight");
+  // A weight of rank 1 is a row, and the results have no dim for it.
+  const bool is_row = weight.rank == 1 && bias == nullptr;
+  if (!is_row) require_rank(weight, 2, "weight");
   require_same_dtype(input, weight, "weight");
   require_dtype(out, input.dtype, "out");
-  if (input.rank == 0 || input.size(input.rank - 1u) != weight.size(1)) {
-    fail_execution("input: expected a last size of ", weight.size(1), ", as of weight ", weight.sizes(), ", got ",
+  const int64_t inputs = weight.size(weight.rank - 1u), outputs = is_row ? 1 : weight.size(0);
+  if (input.rank == 0 || input.size(input.rank - 1u) != inputs) {
+    fail_execution("input: expected a last size of ", inputs, ", as of weight ", weight.sizes(), ", got ",
                    input.sizes());
   }
   Product p;
-  p.k = count(weight.size(1));
-  p.n = count(weight.size(0));
+  p.k = count(inputs);
+  p.n = count(outputs);
   p.m = count(product(input.sizes(), 0, input.rank - 1u));
   p.a = &input;
   p.b = &weight;
   p.b_transposed = true;
+  Shape shape(input.sizes());
+  if (is_row) --shape.rank;
+  if (!is_row) shape[shape.rank - 1] = outputs;
   if (bias != nullptr) {
     require_same_dtype(input, *bias, "bias");
-    const int64_t expected = weight.size(0);
-    require_sizes(*bias, Sizes(&expected, 1), "bias");
+    require_broadcasts(*bias, shape, "bias");
     p.addend = bias;
   }
-  Shape shape(input.sizes());
-  shape[shape.rank - 1] = weight.size(0);
   context.resize(out, shape);
   multiply(context, p, out);
 }

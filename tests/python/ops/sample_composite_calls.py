@@ -78,7 +78,7 @@ add("bmm.dtype_out", (T(2, 3, 4), T(2, 4, 2), "float32"))
 add("addmm.dtype_out", (T(2, 4), X, T(3, 4), "float32", 1, 1))
 add("baddbmm.dtype_out", (T(2, 3, 2), T(2, 3, 4), T(2, 4, 2), "float32", 1, 1))
 add("_addmm_activation.out", (T(4), X, T(3, 4), 1, 1, False))
-add("conv_tbc.out", (T(5, 2, 3), T(2, 3, 4), T(4), 1))
+add("conv_tbc.out", (T(5, 2, 3), T(2, 3, 4), T(4), 1), (T(5, 2, 3), T(2, 3, 4), L([1, -2, 3, 4]), 1))
 add("_convolution.out", (T(1, 2, 5), T(3, 2, 3), T(3), [1], [1], [1], False, [0], 1, False, False, False, False))
 
 # Attention
@@ -97,6 +97,11 @@ add(
     "_scaled_dot_product_attention_math.out",
     (Q, K, K, None, 0.0, False, None, None, False),
     (Q, K, K, MASK, 0.0, False, None, None, False),
+    *[
+        (Q, K, K, mask, 0.0, False, None, None, False)
+        for mask in (M([[True, False, True, True, False]]), L([[1, 0, 2, 0, -1]]), Array((3, 5), "float64"))
+    ],
+    *[(Q, K, T(*batch, 2, 5, 4, seed=1), None, 0.0, False, None, None, False) for batch in ((2,), (2, 1))],
 )
 add(
     "_scaled_dot_product_flash_attention_for_cpu.out",
@@ -176,7 +181,18 @@ BAGS = [
     for mode in (0, 1, 2) for padding in (-1, 2) for last in (False, True)
 ]  # fmt: skip
 WEIGHTED = (T(5, 4), ROWS, L([0, 3]), False, 0, False, T(5, seed=1), False, -1)
-add("_embedding_bag.out _embedding_bag_forward_only.out", *BAGS, WEIGHTED)
+LESS_THAN_ALL = [(T(5, 4), ROWS, L([0, 2, 3]), False, mode, False, None, True, padding)
+                 for mode in (0, 1, 2) for padding in (-1, 2)]  # fmt: skip
+add(
+    "_embedding_bag.out _embedding_bag_forward_only.out",
+    *BAGS,
+    WEIGHTED,
+    *LESS_THAN_ALL,
+    (T(5, 4), M([True, False, True]), L([0, 2]), False, 0, False, None, False, -1),
+    (T(5, 4), ROWS, M([False, True, True]), False, 2, False, None, False, -1),
+    (T(5, 4), L([[1], [2], [4]]), L([0, 2]), False, 1, False, None, False, -1),
+    (T(5, 0), ROWS, L([0, 3]), False, 0, False, None, False, -1),
+)
 
 # Creation and chance
 add("range.out", (1, 5, 2))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from builder import OptionalTensors
 
-from .sample_arguments import L, M, T, add
+from .sample_arguments import Array, L, M, T, add
 
 X, Y, V = T(2, 3), T(2, 3, seed=1), T(3, seed=2)
 UNIT, POSITIVE = T(2, 3, domain="unit"), T(2, 3, domain="positive")
@@ -128,7 +128,8 @@ add("mm.out", (T(2, 3), T(3, 4)))
 add("bmm.out", (T(2, 3, 4), T(2, 4, 2)))
 add("addmm.out", (T(4), T(2, 3), T(3, 4), 1, 1), (T(2, 4), T(2, 3), T(3, 4), 2, 3))
 add("baddbmm.out", (T(2, 3, 2), T(2, 3, 4), T(2, 4, 2), 1, 1), (T(3, 1), T(2, 3, 4), T(2, 4, 2), 2, 1))
-add("linear.out", (T(2, 3), T(4, 3), T(4)), (T(2, 2, 3), T(4, 3), None))
+add("linear.out", (T(2, 3), T(4, 3), T(4)), (T(2, 2, 3), T(4, 3), None), (T(2, 2, 3), T(3), None),
+    *[(T(2, 3), T(4, 3), T(*bias)) for bias in ((2, 4), (1, 4), (2, 1), (1,), ())])  # fmt: skip
 
 # Convolutions
 add(
@@ -137,6 +138,9 @@ add(
     (T(1, 2, 4, 5), T(4, 1, 3, 2), None, [2, 1], [1, 0], [1, 2], False, [0, 0], 2),
     (T(1, 2, 3, 3), T(2, 2, 2, 2), T(2), [2, 2], [1, 0], [1, 1], True, [1, 0], 1),
     (T(1, 1, 3, 3, 3), T(2, 1, 2, 2, 2), None, [1, 1, 1], [0, 0, 0], [1, 1, 1], False, [0, 0, 0], 1),
+    (T(1, 2, 4), T(3, 2, 3), L([3, -1, 2]), [1], [1], [1], False, [0], 1),
+    (T(1, 2, 4), T(3, 2, 3), Array((3,), "float16"), [1], [1], [1], False, [0], 1),
+    (T(1, 2, 3, 3), T(2, 2, 2, 2), M([True, False]), [2, 2], [1, 0], [1, 1], True, [1, 0], 1),
 )
 add("conv1d.out", (T(1, 2, 4), T(3, 2, 3), T(3), [1], [1], [1], 1))
 add("conv2d.out", (T(1, 2, 4, 5), T(4, 1, 3, 2), None, [2, 1], [1, 0], [1, 2], 2))
@@ -193,9 +197,10 @@ add("_cdist_forward.out", (T(2, 3), T(4, 3), 2.0, None), (T(2, 3), T(4, 3), 1.0,
 add("_pdist_forward.out", (T(4, 3), 2.0), (T(4, 3), 1.0))
 
 # Fourier transforms
-add("_fft_r2c.out", (T(3, 6), [1], 0, True), (T(3, 4), [0, 1], 1, False))
-add("_fft_c2r.out", (T(3, 4), [1], 2, 6))
-add("_fft_c2c.out", (T(3, 4), [0, 1], 1, True), (T(5), [0], 2, False))
+add("_fft_r2c.out", (T(3, 6), [1], 0, True), (T(3, 4), [0, 1], 1, False), (T(3, 6), [1], 5, True))
+add("_fft_c2r.out", (T(3, 4), [1], 2, 6), (T(3, 4), [1], -1, 6))
+add("_fft_c2c.out", (T(3, 4), [0, 1], 1, True), (T(5), [0], 2, False), (T(5), [0], 100, False),
+    (T(3, 4), [], 1, True))  # fmt: skip
 
 # Movement
 add("permute_copy.out", (CUBE, [2, 0, 1]))

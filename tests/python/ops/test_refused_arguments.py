@@ -17,6 +17,7 @@ PAIR: Any = [["float32", [], []], ["float32", [], []]]
 DOUBLES = Array((2, 3), "float64", domain="fraction")
 COMPLEX = Array((2, 3), "complex64")
 FRACTIONS = T(2, 3, domain="fraction")
+BAGS: Any = [["float32", [2, 4], []], ["int64", [0], []], ["int64", [2], []], ["int64", [2], []]]
 CLASSES = Array((2,), "int64", (0, 2))
 
 REFUSED: list[tuple[str, tuple[Any, ...], Any, str]] = [
@@ -44,6 +45,21 @@ REFUSED: list[tuple[str, tuple[Any, ...], Any, str]] = [
     ("linalg_lstsq.out", (T(2, 2, 2), T(1, 2), None, None),
      [["float32", [2, 2], []], ["float32", [0], []], ["int64", [2], []], ["float32", [0], []]],
      "b: expected rows and batches as self of shape [2, 2, 2] has, got [1, 2]"),
+    ("_fft_r2c.out", (T(3, 6), [], 0, True), [["complex64", [3, 6], []]], "dim: expected at least one dim, got []"),
+    ("convolution.out", (T(1, 2, 4), T(3, 2, 3), Array((3,), "complex64"), [1], [1], [1], False, [0], 1),
+     [["float32", [1, 3, 4], []]], "bias: expected a real dtype, got complex64"),
+    ("linear.out", (T(2, 3), T(4, 3), T(3, 4)), [["float32", [2, 4], []]],
+     "bias: expected a shape that broadcasts with [2, 4], got [3, 4]"),
+    ("linear.out", (T(2, 3), T(3), T()), [["float32", [2], []]], "weight: expected rank 2, got shape [3]"),
+    ("_scaled_dot_product_attention_math.out",
+     (T(1, 3, 4), T(1, 5, 4), T(1, 5, 4), T(3, 5), 0.0, True, None, None, False),
+     [["float32", [1, 3, 4], []], ["float32", [1, 3, 5], []]],
+     "is_causal: expected False beside an attn_mask, got True"),
+    ("_embedding_bag.out", (T(5, 4), T(3), CLASSES, False, 0, False, None, False, -1),
+     BAGS, "indices: expected"),
+    ("_embedding_bag.out",
+     (T(5, 4), Array((3,), "bool"), Array((2,), "bool", (0, 1)), False, 0, False, None, False, -1),
+     BAGS, "indices: expected"),
 ]  # fmt: skip
 
 
