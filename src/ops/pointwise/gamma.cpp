@@ -76,11 +76,14 @@ double zeta(double x, double q) {
   return sum;
 }
 
-double polygamma(int64_t n, double x) {
-  if (n == 0) return digamma(x);
-  if (n == 1) return trigamma(x);
-  return (n % 2 == 0 ? -1 : 1) * std::exp(std::lgamma(static_cast<double>(n) + 1)) *
-         zeta(static_cast<double>(n) + 1, x);
+// What overflows and underflows does so in T, as in eager.
+template <class T>
+T polygamma(int64_t n, T x) {
+  if (n == 0) return static_cast<T>(digamma(static_cast<double>(x)));
+  if (n == 1) return static_cast<T>(trigamma(static_cast<double>(x)));
+  const double order = static_cast<double>(n) + 1;
+  const auto factor = static_cast<T>(std::exp(std::lgamma(order)));
+  return (n % 2 == 0 ? -1 : 1) * factor * static_cast<T>(zeta(order, static_cast<double>(x)));
 }
 
 // The regularised incomplete gamma functions: P(a, x), or Q = 1 - P. Its power series below a + 1, beyond it
@@ -156,7 +159,7 @@ double upper_gamma(double a, double x) { return incomplete_gamma(a, x, true); }
 struct Polygamma {
   template <class T>
   T operator()(T x, const LoopParams& params) const {
-    return static_cast<T>(polygamma(params.i, static_cast<double>(x)));
+    return polygamma(params.i, x);
   }
 };
 

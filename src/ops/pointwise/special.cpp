@@ -5,6 +5,7 @@
 #include "ops/families.h"
 #include "ops/pointwise/complex_numbers.h"
 #include "ops/pointwise/scalar_loop.h"
+#include "ops/scratch_tensor.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
@@ -98,16 +99,29 @@ void frexp_out(OpContext& context, const Tensor& self, Tensor& mantissa, Tensor&
   exponents.commit();
 }
 
-struct TimesPower {
+double times_power(double x, double power) { return x * std::exp2(power); }
+
+struct PowerOfTwo {
   template <class T>
-  T operator()(T x, T power, const LoopParams&) const {
-    return x * std::exp2(power);
+  T operator()(T power, const LoopParams&) const {
+    return std::exp2(power);
+  }
+};
+struct Times {
+  template <class T>
+  T operator()(T x, T y, const LoopParams&) const {
+    return x * y;
   }
 };
 
 void ldexp_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
-  if (!is_complex(self.dtype) && !is_complex(other.dtype)) {
-    return function_of_two_out<TimesPower>(context, self, other, out);
+  if (!is_complex(self.dtype) && is_integral_or_bool(other.dtype)) {
+    return function_of_two_out<InDouble<times_power>>(context, self, other, out);
+  }
+  if (!is_complex(self.dtype) && !is_complex(other.dtype)) {  // eager rounds the power to other's dtype
+    Tensor power = scratch_tensor(context, other.dtype, other.sizes());
+    run_loop(context, scalar_unary_loop<PowerOfTwo>(other.dtype), {}, {other}, power);
+    return function_of_two_out<Times>(context, self, power, out);
   }
   require_castable(floating_for(result_type(self, other)), out);
   map_complex(context, {&self, &other}, out, [](const Complex* x) { return x[0] * std::pow(2.0, x[1]); });

@@ -20,7 +20,8 @@ add(
 add("special_spherical_bessel_j0.out", (POSITIVE,), (WIDE,))
 add("special_airy_ai.out", (X,), (POSITIVE,))
 add("special_ndtri.out", (FRACTIONS,), (T(4, values=(0, 1, 0.25, 1e-5)),))
-add("polygamma.out special_polygamma.out", *[(n, POSITIVE) for n in range(5)], (1, T(3, values=(-0.5, 1.25, 12.5))))
+add("polygamma.out special_polygamma.out", *[(n, POSITIVE) for n in range(5)], (1, T(3, values=(-0.5, 1.25, 12.5))),
+    *[(n, F([0.5, 3, 1])) for n in (35, 100)])  # fmt: skip
 add("mvlgamma.out special_multigammaln.out", (T(3, values=(3, 4.5, 8)), 2))
 add("frexp.Tensor_out", (X,), (SPECIAL,))
 
@@ -34,7 +35,13 @@ add(
     (POSITIVE, T(2, 3, seed=1, domain="positive")),
     (T(5, values=(0.5, 2, 6, 0, 3)), T(5, values=(2, 0, 9, 1, 0.25))),
 )
-add("ldexp.out", (X, T(2, 3, seed=1)), (X, V))
+add(
+    "ldexp.out",
+    (X, T(2, 3, seed=1)),
+    (X, V),
+    (Array((2, 3), "float64"), F([0.5, 1.5, -3])),
+    (F([2**-14, 1, 0.5]), L([140, -140, 20])),
+)
 X_SCALAR = {"chebyshev": 0.25, "hermite": 1.5, "laguerre": 1.5, "legendre": 0.25, "shifted": 0.75}
 for name in (
     *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"),
@@ -42,8 +49,8 @@ for name in (
 ):
     degrees = T(6, values=(0, 1, 2, 3, 5, 4))
     add(f"special_{name}.out", (T(6, values=(0.25, 1, 0.5, -0.5, 0.75, 0)), degrees), (UNIT, T(3, values=(4, 2, 0))))
-    add(f"special_{name}.x_scalar_out", (X_SCALAR[name.split("_")[0]], degrees))
-    add(f"special_{name}.n_scalar_out", (X, 3))
+    add(f"special_{name}.x_scalar_out", (X_SCALAR[name.split("_")[0]], degrees), (1e30, degrees))
+    add(f"special_{name}.n_scalar_out", (X, 3), (T(3, values=(3, -2, 1)), 8 if "laguerre" in name else 100))
 
 # Linear algebra
 A = T(3, 3, values=(4, 1, -2, 2, -3, 1, 1, 5, 6))
