@@ -72,6 +72,8 @@ def products() -> list[Case]:
         Case("matmul", "mm int64", "aten::mm.out", (ints, ints), lambda: ints @ ints),
         Case("matmul", "mm int32", "aten::mm.out", (ints32, ints32), lambda: ints32 @ ints32),
         Case("matmul", "mm, small", "aten::mm.out", (few, small_weight), lambda: few @ small_weight),
+        Case("matmul", "mm, one row", "aten::mm.out", (a[:1].copy(), b), lambda: a[:1] @ b),
+        Case("matmul", "mm float64, one row", "aten::mm.out", (wide[:1].copy(), wide2), lambda: wide[:1] @ wide2),
         Case("matmul", "mm, tall", "aten::mm.out", (tall, small_weight), lambda: tall @ small_weight),
         Case("matmul", "mv", "aten::mv.out", (weight, bias), lambda: weight @ bias),
         Case("matmul", "dot", "aten::dot.out", (line, line2), lambda: line @ line2),

@@ -81,6 +81,29 @@ void multiply_dots(const BatchMatmul& call, size_t batches) noexcept {
   });
 }
 
+// One row of A by [k, n] matrices as they lie.
+void multiply_row(const BatchMatmul& call, size_t batches) noexcept {
+  constexpr size_t kColumns = 2048;  // what they give stays in the nearest cache
+  const size_t threads = batches >= num_threads() ? 1 : num_threads();
+  const size_t width = std::clamp<size_t>((call.n / threads + 63) / 64 * 64, 64, kColumns);
+  const size_t pieces = (call.n + width - 1) / width;
+  const size_t grain = kTaskWork / 16 / std::max<size_t>(call.k * std::min(call.n, width), 1) + 1;
+  parallel_ranges(batches * pieces, grain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const Matrices at = matrices_of(call, i / pieces);
+      const size_t column = i % pieces * width, columns = std::min(width, call.n - column);
+      float sums[kColumns], *row = at.c + column;
+      pack_kernels().row(at.a, at.b + column, call.b_stride, call.k, columns, sums);
+      for (size_t j = 0; j < columns; ++j) {
+        float value = call.alpha * sums[j];
+        if (at.addend != nullptr) value += call.beta * at.addend[column + j];
+        value = value < call.min ? call.min : value;
+        row[j] = value > call.max ? call.max : value;
+      }
+    }
+  });
+}
+
 // A few rows of A by [k, n] matrices as they lie; only a last panel that is not full is packed.
 void multiply_in_place(const BatchMatmul& call, const Panels& panels, size_t first, size_t count,
                        float* workspace) noexcept {
@@ -182,6 +205,7 @@ void batch_matmul(const BatchMatmul& given, void* workspace) noexcept {
     call.b_transposed = true;
   }
   if (call.b_transposed && call.m < kDotRows) return multiply_dots(call, batches);
+  if (!call.b_transposed && call.m == 1 && call.k != 0) return multiply_row(call, batches);
   const Panels panels(call.n, call.k);
   const size_t at_once = batches_at_once(batches, panels);
   // Packing costs about as much as a few rows of the product, and gains nothing where B stays in the nearest cache.

@@ -96,6 +96,29 @@ void multiply_dots(const MatmulF64& call) noexcept {
   });
 }
 
+// Few rows of A by a B that is read as it lies.
+void multiply_few_rows(const MatmulF64& call) noexcept {
+  constexpr size_t kColumns = 1024;  // what they give stays in the first-level cache
+  const size_t threads = call.batch * call.m >= num_threads() ? 1 : num_threads();
+  const size_t width = std::clamp<size_t>((call.n / threads + 63) / 64 * 64, 64, kColumns);
+  const size_t pieces = (call.n + width - 1) / width;
+  const size_t grain = kTaskWork / 16 / std::max<size_t>(call.k * std::min(call.n, width), 1) + 1;
+  parallel_ranges(call.batch * pieces * call.m, grain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t row = i % call.m, piece = i / call.m % pieces, batch = i / call.m / pieces;
+      const size_t column = piece * width, columns = std::min(width, call.n - column);
+      const double* a = call.a + (batch * call.m + row) * call.k;
+      double sums[kColumns];
+      f64_kernels().row(a, call.b + batch * call.k * call.n + column, call.n, call.k, columns, sums);
+      const size_t offset = (batch * call.m + row) * call.n + column;
+      for (size_t j = 0; j < columns; ++j) {
+        const double value = call.alpha * sums[j];
+        call.c[offset + j] = call.addend != nullptr ? value + call.beta * call.addend[offset + j] : value;
+      }
+    }
+  });
+}
+
 size_t packed_doubles(size_t n, size_t k) noexcept {
   return panel_count(n) * f64_kernels().width * std::min(k, kBlockDepth);
 }
@@ -109,8 +132,9 @@ size_t matmul_f64_workspace_bytes(size_t slots, size_t n, size_t k) noexcept {
 }
 
 void matmul_f64(const MatmulF64& call, size_t slots, void* workspace) {
-  constexpr size_t kDotRows = 4;  // with fewer, packing B costs more than it saves
-  if (call.k != 0 && (call.n == 1 || (call.b_transposed && call.m < kDotRows))) return multiply_dots(call);
+  constexpr size_t kPackedRows = 4;  // with fewer, packing B costs more than it saves
+  if (call.k != 0 && (call.n == 1 || (call.b_transposed && call.m < kPackedRows))) return multiply_dots(call);
+  if (call.k != 0 && call.m < kPackedRows && !call.b_transposed) return multiply_few_rows(call);
   auto* packed = static_cast<double*>(workspace);
   const size_t panels = panel_count(call.n), work = call.m * call.n * call.k;
   const size_t row_tiles = (call.m + f64_kernels().rows - 1) / f64_kernels().rows;

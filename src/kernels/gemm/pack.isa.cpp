@@ -1,3 +1,4 @@
+#include "kernels/gemm/row_product.h"
 #include "kernels/gemm/tile.h"
 #include "kernels/isa.h"
 #include "kernels/simd/partial.h"
@@ -107,7 +108,7 @@ void dot(const float* a, const float* b, size_t b_stride, size_t n, size_t k, fl
 }  // namespace
 
 const PackKernels& pack_kernels() {
-  static const PackKernels kernels = {pack_columns, pack_rows, dot};
+  static const PackKernels kernels = {pack_columns, pack_rows, dot, multiply_row<float>};
   return kernels;
 }
 

@@ -69,6 +69,8 @@ struct PackKernels {
                     float* out);
   // out[j] = the product of a and row j of b, for a few rows of A.
   void (*dot)(const float* a, const float* b, size_t b_stride, size_t n, size_t k, float* out);
+  // c[j] = sum of a[i] * b[i * b_stride + j] for i < k, j < columns; k > 0.
+  void (*row)(const float* a, const float* b, size_t b_stride, size_t k, size_t columns, float* c);
 };
 
 const PackKernels& pack_kernels();

@@ -29,6 +29,8 @@ struct F64Kernels {
   // A full panel of a row-major B.
   void (*pack)(const double* b, size_t row_stride, size_t k, double* panel);
   double (*dot)(const double* a, const double* b, size_t k);
+  // c[j] = sum of a[i] * b[i * b_stride + j] for i < k, j < columns; k > 0.
+  void (*row)(const double* a, const double* b, size_t b_stride, size_t k, size_t columns, double* c);
 };
 
 const F64Kernels& f64_kernels();

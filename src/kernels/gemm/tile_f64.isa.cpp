@@ -1,4 +1,5 @@
 #include "kernels/gemm/tile_f64.h"
+#include "kernels/gemm/row_product.h"
 #include "kernels/isa.h"
 #include "kernels/simd/sums.h"
 
@@ -82,6 +83,7 @@ const F64Kernels& f64_kernels() {
     k.width = kWidth;
     k.pack = pack;
     k.dot = dot;
+    k.row = multiply_row<double>;
     fill(k);
     return k;
   }();

@@ -28,7 +28,7 @@ std::byte* full_addend(OpContext& context, const Product& p, DType dtype, Sizes 
   return data;
 }
 
-// The plain loop, for complex numbers, and few rows of double.
+// The plain loop, for complex numbers.
 template <class T>
 void multiply_plain(OpContext& context, const Product& p, Tensor& out) {
   const T* a = row_major_as<T>(context, *p.a);
@@ -91,12 +91,7 @@ void multiply_integers(OpContext& context, const Product& p, Tensor& out) {
   result.commit();
 }
 
-// Rows from which packing B pays.
-constexpr size_t kMinPackedRowsF64 = 4;
-
 void multiply_f64(OpContext& context, const Product& p, Tensor& out) {
-  const bool is_packed = !p.b_transposed && p.n != 1;  // otherwise the few rows are dot products
-  if (p.m < kMinPackedRowsF64 && is_packed) return multiply_plain<double>(context, p, out);
   kernels::MatmulF64 call;
   call.batch = p.batch;
   call.m = p.m;
