@@ -92,6 +92,13 @@ void require_integral_or_bool(DType dtype, const char* what) {
   if (!is_integral_or_bool(dtype)) fail_dtype(what, "an integer dtype or bool", dtype);
 }
 
+void require_parameter_dtype(const Tensor& parameter, const Tensor& input, const char* what) {
+  if (parameter.dtype == input.dtype) return;
+  if (parameter.dtype == DType::kFloat32 && is_half_kind(input.dtype)) return;
+  fail_execution(what, ": expected ", dtype_name(input.dtype), is_half_kind(input.dtype) ? " or float32" : "", ", got ",
+                 dtype_name(parameter.dtype));
+}
+
 void require_same_dtype(const Tensor& tensor, DType expected, const char* what) {
   if (tensor.dtype != expected) fail_dtype(what, dtype_name(expected), tensor.dtype);
 }

@@ -50,6 +50,25 @@ void new_constant_out(OpContext& context, const Tensor&, Sizes size, Tensor& out
 
 // Empty tensors keep whatever the memory held.
 void empty_out(OpContext& context, Sizes size, Ignored, Tensor& out) { context.resize(out, size); }
+void require_as_many(Sizes given, Sizes size, const char* what) {
+  if (given.size() == size.size()) return;
+  fail_execution(what, ": expected as many as size ", size, " has, got ", given);
+}
+void empty_strided_out(OpContext& context, Sizes size, Sizes stride, Tensor& out) {
+  require_as_many(stride, size, "stride");
+  for (const int64_t step : stride) {
+    if (step < 0) fail_execution("stride: expected at least 0, got ", stride);
+  }
+  context.resize(out, size);
+}
+void empty_permuted_out(OpContext& context, Sizes size, Sizes physical_layout, Tensor& out) {
+  require_as_many(physical_layout, size, "physical_layout");
+  for (size_t d = 0; d < size.size(); ++d) {
+    if (std::ranges::find(physical_layout, static_cast<int64_t>(d)) != physical_layout.end()) continue;
+    fail_execution("physical_layout: expected each dim of size ", size, " once, got ", physical_layout);
+  }
+  context.resize(out, size);
+}
 void empty_like_out(OpContext& context, const Tensor& self, Ignored, Tensor& out) { context.resize(out, self.sizes()); }
 void new_empty_out(OpContext& context, const Tensor&, Sizes size, Tensor& out) { context.resize(out, size); }
 
@@ -279,8 +298,8 @@ void register_create(OperatorTable& table) {
   table.add<new_constant_out<1>>("aten::new_ones.out", "self, size, out");
   table.add<empty_out>("aten::empty.out", "size, memory_format, out");
   table.add<empty_out>("dim_order_ops::_empty_dim_order.out", "size, dim_order, out");
-  table.add<empty_out>("aten::empty_permuted.out", "size, physical_layout, out");
-  table.add<empty_out>("aten::empty_strided.out", "size, stride, out");
+  table.add<empty_permuted_out>("aten::empty_permuted.out", "size, physical_layout, out");
+  table.add<empty_strided_out>("aten::empty_strided.out", "size, stride, out");
   table.add<empty_like_out>("aten::empty_like.out", "self, memory_format, out");
   table.add<new_empty_out>("aten::new_empty.out", "self, size, out");
   table.add<fill_scalar_out>("aten::fill.Scalar_out", "self, value, out");

@@ -42,6 +42,7 @@ Target target_of(const Tensor& input, OptionalSizes output_size, OptionalFactors
   }
   if (t.height < 1 || t.width < 1)
     fail_execution("output_size: expected at least 1, got [", t.height, ", ", t.width, "]");
+  if (input.size(1) < 1) fail_execution("input: expected channels, got shape ", input.sizes());
   if (input.size(2) < 1 || input.size(3) < 1) fail_execution("input: expected pixels, got shape ", input.sizes());
   return t;
 }

@@ -43,6 +43,7 @@ using Axes = std::array<Axis, kDims>;
 template <size_t kDims>
 Axes<kDims> axes_of(const Tensor& self, Sizes output_size, const std::array<OptionalScale, kDims>& scales) {
   require_rank(self, kDims + 2, "self");
+  if (self.size(1) < 1) fail_execution("self: expected channels, got shape ", self.sizes());
   if (output_size.size() != kDims) {
     fail_execution("output_size: expected ", kDims, kDims == 1 ? " size" : " sizes", ", got ", output_size);
   }

@@ -142,7 +142,7 @@ void ormqr_out(OpContext& context, const Tensor& self, const Tensor& tau, const 
   if (other.rank != self.rank || tau.rank + 1 != self.rank || !std::ranges::equal(batch_of(other), batch_of(self)) ||
       !std::ranges::equal(tau.sizes().first(tau.rank - 1u), batch_of(self)) ||
       other.size(other.rank - (left ? 2u : 1u)) != self.size(self.rank - 2u) ||
-      tau.size(tau.rank - 1u) > std::min(self.size(self.rank - 1u), self.size(self.rank - 2u))) {
+      tau.size(tau.rank - 1u) != std::min(self.size(self.rank - 1u), self.size(self.rank - 2u))) {
     fail_execution("other: expected sizes that fit self of shape ", self.sizes(), ", got other ", other.sizes(),
                    " and tau ", tau.sizes());
   }

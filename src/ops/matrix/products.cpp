@@ -280,7 +280,9 @@ void linalg_vecdot_out(OpContext& context, const Tensor& x, const Tensor& y, int
 
 // The product of three tensors, each with dims of size 1 put in at its `expand` dims, summed over `sumdim`.
 void trilinear_out(OpContext& context, const Tensor& i1, const Tensor& i2, const Tensor& i3, Sizes expand1,
-                   Sizes expand2, Sizes expand3, Sizes sumdim, int64_t, Tensor& out) {
+                   Sizes expand2, Sizes expand3, Sizes sumdim, int64_t unroll_dim, Tensor& out) {
+  Tensor as_first = i1;
+  require_castable(ResultType().add(i1).add(i2).add(i3).get(), as_first, "i1");
   const std::array<const Tensor*, 3> factors{&i1, &i2, &i3};
   const std::array<Sizes, 3> expands{expand1, expand2, expand3};
   const size_t rank = i1.rank + expand1.size();
@@ -300,7 +302,14 @@ void trilinear_out(OpContext& context, const Tensor& i1, const Tensor& i2, const
     full = f == 0 ? Shape(views[f].sizes()) : broadcast(full, views[f].sizes(), "i2");
   }
   std::array<bool, kMaxRank> is_summed{};
-  for (const int64_t dim : sumdim) is_summed[normalize_dim(dim, rank, "sumdim")] = true;
+  for (const int64_t dim : sumdim) {
+    bool& known = is_summed[normalize_dim(dim, rank, "sumdim")];
+    if (known) fail_execution("sumdim: expected each dim once, got ", sumdim);
+    known = true;
+  }
+  if (unroll_dim < 0 || unroll_dim >= static_cast<int64_t>(rank)) {
+    fail_execution("unroll_dim: expected 0 to ", static_cast<int64_t>(rank) - 1, ", got ", unroll_dim);
+  }
   Shape shape, kept(full);
   for (size_t d = 0; d < rank; ++d) {
     if (is_summed[d]) {

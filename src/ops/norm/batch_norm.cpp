@@ -31,6 +31,8 @@ struct BatchNorm {
     require_floating(input.dtype, "input");
     if (input.rank < 2) fail_execution("input: expected at least rank 2, got shape ", input.sizes());
     channels = input.size(1);
+    if (weight != nullptr) require_parameter_dtype(*weight, input, "weight");
+    if (bias != nullptr) require_parameter_dtype(*bias, input, "bias");
     if (weight != nullptr) gamma = channel_values(context, *weight, channels, dtype, "weight");
     if (bias != nullptr) beta = channel_values(context, *bias, channels, dtype, "bias");
   }
@@ -55,6 +57,8 @@ void with_running_statistics(OpContext& context, const Tensor& input, const Tens
                              Tensor& save_mean, Tensor& save_invstd) {
   BatchNorm norm(context, input, weight, bias);
   require_castable(input.dtype, out);
+  require_parameter_dtype(running_mean, input, "running_mean");
+  require_parameter_dtype(running_var, input, "running_var");
   const Tensor mean = channel_values(context, running_mean, norm.channels, norm.dtype, "running_mean");
   const Tensor var = channel_values(context, running_var, norm.channels, norm.dtype, "running_var");
   context.resize(out, input.sizes());
@@ -77,6 +81,7 @@ void with_batch_statistics(OpContext& context, const Tensor& input, const Tensor
   BatchNorm norm(context, input, weight, bias);
   require_castable(input.dtype, out);
   for (Tensor* running : {running_mean, running_var}) {
+    if (running != nullptr) require_parameter_dtype(*running, input, "running statistics");
     if (running != nullptr) channel_values(context, *running, norm.channels, running->dtype, "running statistics");
   }
   const Shape channel_shape(Sizes(&norm.channels, 1));

@@ -20,6 +20,8 @@ namespace {
 // What computes: float32 where parameters have another dtype than the half-kind input, as eager does.
 DType parameter_dtype(const Tensor& input, const Tensor* weight, const Tensor* bias) {
   require_floating(input.dtype, "input");
+  if (weight != nullptr) require_parameter_dtype(*weight, input, "weight");
+  if (bias != nullptr) require_parameter_dtype(*bias, input, "bias");
   const bool is_mixed =
       (weight != nullptr && weight->dtype != input.dtype) || (bias != nullptr && bias->dtype != input.dtype);
   return is_mixed ? computing_dtype(input.dtype) : input.dtype;
@@ -117,7 +119,9 @@ void rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shap
     require_castable(input.dtype, out);
     return complex_rms_norm(context, input, normalized_shape, weight, eps, out, nullptr);
   }
-  const DType dtype = parameter_dtype(input, weight, nullptr);
+  const bool is_mixed = weight != nullptr && weight->dtype != input.dtype;
+  require_floating(input.dtype, "input");
+  const DType dtype = is_mixed ? computing_dtype(input.dtype) : input.dtype;
   require_castable(dtype, out);
   const Rows view(input, normalized_shape);
   const Parameter gamma(context, weight, normalized_shape, dtype, "weight", /*only_floating=*/false);

@@ -18,6 +18,7 @@ DOUBLES = Array((2, 3), "float64", domain="fraction")
 COMPLEX = Array((2, 3), "complex64")
 FRACTIONS = T(2, 3, domain="fraction")
 BAGS: Any = [["float32", [2, 4], []], ["int64", [0], []], ["int64", [2], []], ["int64", [2], []]]
+NORM: Any = [["float32", [2, 4], []], ["float32", [2, 1], []], ["float32", [2, 1], []]]
 CLASSES = Array((2,), "int64", (0, 2))
 
 REFUSED: list[tuple[str, tuple[Any, ...], Any, str]] = [
@@ -60,6 +61,41 @@ REFUSED: list[tuple[str, tuple[Any, ...], Any, str]] = [
     ("_embedding_bag.out",
      (T(5, 4), Array((3,), "bool"), Array((2,), "bool", (0, 1)), False, 0, False, None, False, -1),
      BAGS, "indices: expected"),
+    ("native_layer_norm.out", (T(2, 4), [4], Array((4,), "float64"), None, 1e-5), NORM,
+     "weight: expected float32, got float64"),
+    ("native_layer_norm.out", (Array((2, 4), "float16"), [4], Array((4,), "float64"), None, 1e-5), NORM,
+     "weight: expected float16 or float32, got float64"),
+    ("native_group_norm.out", (T(2, 4), T(4), Array((4,), "float16"), 2, 4, 1, 1, 1e-5), NORM,
+     "bias: expected float32, got float16"),
+    ("_native_batch_norm_legit_no_training.out", (T(2, 4), T(4), T(4), Array((4,), "float64"), T(4), 0.1, 1e-5), NORM,
+     "running_mean: expected float32, got float64"),
+    ("_native_batch_norm_legit.no_stats_out", (T(2, 4), None, Array((4,), "float64"), True, 0.1, 1e-5), NORM,
+     "bias: expected float32, got float64"),
+    *[(f"{name}.out", (T(1, 0, *(3, 4, 5)[:dims]), [2] * dims, *corners, *[None] * dims),
+       [["float32", [1, 0, *[2] * dims], []]], "self: expected channels, got shape [1, 0, 3")
+      for name, dims, corners in (("upsample_linear1d", 1, [False]), ("upsample_trilinear3d", 3, [True]),
+                                  ("upsample_nearest3d", 3, []), ("upsample_bicubic2d", 2, [False]))],
+    ("upsample_bilinear2d.vec_out", (T(1, 0, 3, 4), [2, 2], False, None), [["float32", [1, 0, 2, 2], []]],
+     "input: expected channels, got shape [1, 0, 3, 4]"),
+    ("ormqr.out", (T(4, 2), T(1), T(4, 3), True, False), [["float32", [4, 3], []]],
+     "other: expected sizes that fit self of shape [4, 2], got other [4, 3] and tau [1]"),
+    ("empty_strided.out", ([2, 3], [3]), [["float32", [2, 3], []]],
+     "stride: expected as many as size [2, 3] has, got [3]"),
+    ("empty_strided.out", ([2, 3], [3, -1]), [["float32", [2, 3], []]], "stride: expected at least 0, got [3, -1]"),
+    ("empty_permuted.out", ([2, 3], [1]), [["float32", [2, 3], []]],
+     "physical_layout: expected as many as size [2, 3] has, got [1]"),
+    ("empty_permuted.out", ([2, 3], [1, 1]), [["float32", [2, 3], []]],
+     "physical_layout: expected each dim of size [2, 3] once, got [1, 1]"),
+    ("_reshape_alias_copy.out", (T(2, 3), [3, 2], [2]), [["float32", [3, 2], []]],
+     "stride: expected as many as size [3, 2] has, got [2]"),
+    ("_reshape_alias_copy.out", (T(2, 3), [3, -1], [2, 1]), [["float32", [3, 2], []]],
+     "size: expected sizes of at least 0, got [3, -1]"),
+    ("_trilinear.out", (T(2, 3), T(2, 3), T(2, 3), [], [], [], [1], 2), [["float32", [2], []]],
+     "unroll_dim: expected 0 to 1, got 2"),
+    ("_trilinear.out", (T(2, 3), T(2, 3), T(2, 3), [], [], [], [1, 1], 1), [["float32", [2], []]],
+     "sumdim: expected each dim once, got [1, 1]"),
+    ("_trilinear.out", (Array((2, 3), "int64"), T(2, 3), T(2, 3), [], [], [], [1], 1), [["float32", [2], []]],
+     "i1: "),
 ]  # fmt: skip
 
 
