@@ -37,8 +37,7 @@ void replace_top(Entry* heap, int64_t count, Entry entry) noexcept {
 
 template <bool kDescending, class T, class Entry>
 void load_first(const T* line, int64_t stride, int64_t length, int64_t count, Entry* entries) noexcept {
-  constexpr uint64_t kMask = Entry::kKeyBytes == 4 ? UINT32_MAX : UINT64_MAX;
-  constexpr uint64_t kFlip = kDescending ? kMask : 0;
+  constexpr uint64_t kFlip = kDescending ? kKeyMask<Entry> : 0;
   const auto entry_at = [&](int64_t i) { return Entry(order_key(line[i * stride]) ^ kFlip, i); };
   for (int64_t i = 0; i < count; ++i) entries[i] = entry_at(i);
   std::make_heap(entries, entries + count, key_less<Entry>);

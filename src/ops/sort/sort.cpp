@@ -41,8 +41,7 @@ void require_order(const Tensor& self) {
 
 template <class T, class Entry>
 void load_entries(const T* line, int64_t stride, int64_t length, bool descending, Entry* entries) noexcept {
-  constexpr uint64_t kMask = Entry::kKeyBytes == 4 ? UINT32_MAX : UINT64_MAX;
-  const uint64_t flip = descending ? kMask : 0;
+  const uint64_t flip = descending ? kKeyMask<Entry> : 0;
   for (int64_t i = 0; i < length; ++i) entries[i] = Entry(order_key(line[i * stride]) ^ flip, i);
 }
 
@@ -109,10 +108,15 @@ void take_values(const std::byte* self, DType dtype, const LineSet& lines, const
     const auto* from = reinterpret_cast<const Bits*>(self);
     auto* to = reinterpret_cast<Bits*>(values);
     parallel_ranges(static_cast<size_t>(lines.outer * picked), 4096, [&](size_t begin, size_t end) {
-      for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
-        const Bits* block = from + row / picked * lines.length * lines.inner;
+      auto row = static_cast<int64_t>(begin);
+      const Bits* block = from + row / picked * lines.length * lines.inner;
+      for (int64_t next = row % picked; row < static_cast<int64_t>(end); ++row) {
         for (int64_t k = 0; k < lines.inner; ++k) {
           to[row * lines.inner + k] = block[indices[row * lines.inner + k] * lines.inner + k];
+        }
+        if (++next == picked) {
+          block += lines.length * lines.inner;
+          next = 0;
         }
       }
     });
@@ -200,10 +204,22 @@ Entry* pick_top(Entry* entries, int64_t length, int64_t k, bool is_sorted) noexc
 }
 
 // The first k entries in order, where they hold no equal keys and none equals the next, for then every way to choose
-// them gives the same: they are looked for among those below an estimate, from a sample, of the key that parts them.
+// them gives the same. Of a long line they are looked for among those below an estimate, from a sample, of the key that
+// parts them.
 // Null where that does not hold, with the entries as they were.
 template <class Entry>
 Entry* pick_distinct_top(const Entry* entries, Entry* spare, int64_t length, int64_t k) noexcept {
+  const auto is_distinct = [k](const Entry* sorted, int64_t count) {
+    for (int64_t i = 0; i < std::min(k, count - 1); ++i) {
+      if (sorted[i].key() == sorted[i + 1].key()) return false;
+    }
+    return true;
+  };
+  if (length <= kNetworkEntries) {
+    std::copy_n(entries, length, spare);
+    sort_entries(spare, spare, length);
+    return is_distinct(spare, length) ? spare : nullptr;
+  }
   constexpr int64_t kSample = 128;
   if (length < 8 * kSample || k * 4 > length) return nullptr;
   std::array<uint64_t, kSample> sample;
@@ -220,10 +236,7 @@ Entry* pick_distinct_top(const Entry* entries, Entry* spare, int64_t length, int
   }
   if (count <= k || 2 * count > length) return nullptr;
   Entry* sorted = sort_entries(spare, spare + count, count);
-  for (int64_t i = 0; i < k; ++i) {
-    if (sorted[i].key() == sorted[i + 1].key()) return nullptr;
-  }
-  return sorted;
+  return is_distinct(sorted, count) ? sorted : nullptr;
 }
 
 void topk_values(OpContext& context, const Tensor& self, int64_t k, int64_t dim, bool largest, bool is_sorted,

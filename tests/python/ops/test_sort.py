@@ -39,6 +39,26 @@ def test_sort(data, x, descending, special):
     check(data, "aten::argsort.stable_out", x, True, dim, descending, expected=order)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.int32, np.float32, np.int64, np.float64])
+@pytest.mark.parametrize("descending", [False, True])
+def test_short_lines(dtype, descending):
+    """Networks sort these: of every length, with equal values, with far apart and with neighbouring ones."""
+    rng = np.random.default_rng(5)
+    for length in range(34):
+        x = rng.integers(0, 40, (50, length)).astype(dtype)
+        if dtype == np.int64:
+            ends = np.iinfo(dtype).min, np.iinfo(dtype).max
+            x[10:20] = rng.integers(*ends, (10, length))
+            x[20:30] = rng.choice([ends[0], ends[0] + 1, -1, 0, 1, ends[1] - 1, ends[1]], (10, length))
+        elif np.issubdtype(dtype, np.floating):
+            x[10:20] = rng.normal(0, 1, (10, length))
+            x[20:30] = rng.choice([1, np.nextafter(dtype(1), dtype(2)), -1, 0, np.inf, np.nan], (10, length))
+        values, indices = call("aten::sort.values", x, 1, descending, outs=[x.copy(), np.empty(x.shape, np.int64)])
+        order = stable_order(x, 1, descending)
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
 @pytest.mark.parametrize("dtype", REALS)
 @pytest.mark.parametrize("descending", [False, True])
 def test_long_lines(dtype, descending):
