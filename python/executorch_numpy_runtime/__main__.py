@@ -11,6 +11,7 @@ python -m executorch_numpy_runtime info
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -192,6 +193,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         args.function(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has enough, as in `inspect model.pte | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ExecuTorchError, OSError, ValueError, MemoryError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1

@@ -30,6 +30,14 @@ def test_it_runs_as_a_module():
     assert result.returncode == 0 and "backends: ['XnnpackBackend']" in result.stdout
 
 
+def test_it_ends_quietly_where_nobody_reads():
+    command = [sys.executable, "-m", "executorch_numpy_runtime", "inspect", MODEL]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b"" and process.wait(timeout=120) == 0
+
+
 def test_inspect(capsys):
     for name in ("mlp_p", "mlp_x", "state_initialised_p", "constant_methods_p", "nested_values_p", "bfloat16_mlp_p"):
         assert main(["inspect", str(FIXTURES / f"{name}.pte")]) == 0
