@@ -18,9 +18,10 @@ ENR_INLINE bool beats(T x, T best) {
 }
 
 // The larger (or smaller) lanes; the old ones where x is NaN.
-template <bool largest, class V>
-ENR_INLINE V better_of(V x, V best) {
-  if constexpr (sizeof(x[0]) < 4) return largest ? larger(x, best) : smaller(x, best);
+template <bool largest, class T>
+ENR_INLINE Vec<T> better_of(Vec<T> x, Vec<T> best) {
+  constexpr bool is_integer = static_cast<T>(0.5) == 0;
+  if constexpr (is_integer) return largest ? larger(x, best) : smaller(x, best);
   return largest ? max_keep_nan(best, x) : min_keep_nan(best, x);
 }
 
@@ -57,7 +58,7 @@ template <bool largest, class T>
 ENR_INLINE T extreme_of(const T* p, size_t count) {
   using V = Vec<T>;
   constexpr size_t lanes = kLanes<T>;
-  const auto better = [](V x, V old) __attribute__((always_inline)) { return better_of<largest>(x, old); };
+  const auto better = [](V x, V old) __attribute__((always_inline)) { return better_of<largest, T>(x, old); };
   NanSeen<T> nan;
   const V first = count < lanes ? load_repeated(p, count) : load(p);
   nan.add(first, first);

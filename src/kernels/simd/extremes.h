@@ -6,7 +6,7 @@
 
 namespace enr::kernels::ENR_ISA {
 
-// Of narrow integers in fewer instructions than the compiler finds.
+// Of integers in fewer instructions than the compiler finds.
 #if defined(__AVX2__)
 #if defined(__AVX512F__)
 #define ENR_EXTREME(name, op, T, suffix) \
@@ -23,6 +23,12 @@ ENR_EXTREME(larger, max, int16_t, epi16)
 ENR_EXTREME(smaller, min, int16_t, epi16)
 ENR_EXTREME(larger, max, int32_t, epi32)
 ENR_EXTREME(smaller, min, int32_t, epi32)
+#if defined(__AVX512F__)
+ENR_EXTREME(larger, max, int64_t, epi64)
+ENR_EXTREME(smaller, min, int64_t, epi64)
+ENR_EXTREME(larger, max, uint64_t, epu64)
+ENR_EXTREME(smaller, min, uint64_t, epu64)
+#endif
 #undef ENR_EXTREME
 #endif
 template <class V>
