@@ -1,5 +1,6 @@
 // Times the convolutions of real models, on one thread and on all.
-//   ENR_ISA=x86_avx2 bench_conv [part of a model's name [chosen | gemm | winograd2 | winograd3 | winograd4 [cold]]]
+//   ENR_ISA=x86_avx2 bench_conv [part of a model's name [chosen | gemm | winograd2 | winograd3 | winograd4 | half
+//   [cold]]]
 // cold: every run has weights that are in no cache, as in a model whose weights are more than the caches hold.
 
 #include <algorithm>
@@ -44,7 +45,7 @@ double time_layer(const Layer& l, std::optional<ConvWeights> format, bool is_col
   s.stride_height = s.stride_width = l.stride;
   s.pad_top = s.pad_left = s.pad_bottom = s.pad_right = l.stride < l.kernel ? l.kernel / 2 : 0;
   const ConvPlan plan(s, format);
-  const char* const names[] = {"gemm", "winograd2", "winograd3", "winograd4"};
+  const char* const names[] = {"gemm", "winograd2", "winograd3", "winograd4", "half"};
   chosen = names[static_cast<size_t>(plan.weights_format())];
   const size_t in_floats = l.size * l.size * l.inputs, weight_floats = l.outputs * l.kernel * l.kernel * l.inputs;
   AlignedBuffer in(in_floats * sizeof(float)), weights(weight_floats * sizeof(float));
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
   if (wanted == "winograd2") format = ConvWeights::kWinograd2;
   if (wanted == "winograd3") format = ConvWeights::kWinograd3;
   if (wanted == "winograd4") format = ConvWeights::kWinograd4;
+  if (wanted == "half") format = ConvWeights::kWinogradHalf;
   const bool is_cold = argc > 3;
   std::printf("isa %s, peak of a core %.1f GFLOP/s\n%13s %20s %10s | %9s %8s %6s | %9s %6s (%zu threads)\n",
               std::string(isa_name(active_isa())).c_str(), peak, "model", "layer", "weights", "us", "GFLOP/s", "peak",

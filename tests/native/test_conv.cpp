@@ -308,7 +308,7 @@ TEST_CASE("convolution: inconsistent shapes are refused") {
 }
 
 TEST_CASE("convolution: Winograd's formats") {
-  for (const ConvWeights format : {ConvWeights::kWinograd2, ConvWeights::kWinograd4}) {
+  for (const ConvWeights format : {ConvWeights::kWinograd2, ConvWeights::kWinograd4, ConvWeights::kWinogradHalf}) {
     for (const size_t size : {1, 2, 3, 4, 5, 7, 8, 14, 19}) {
       for (const size_t pad : {0, 1, 2, 4}) {
         if (size + 2 * pad < 3) continue;
@@ -402,8 +402,8 @@ TEST_CASE("convolution: planes give the bits of pixels") {
 
 TEST_CASE("convolution: Winograd's formats lose little more than float32 does") {
   const ConvShape plain = square_shape(16, 128, 32, 3, 1, 1), strided = square_shape(32, 16, 32, 7, 2, 3);
-  for (const ConvWeights format :
-       {ConvWeights::kGemm, ConvWeights::kWinograd2, ConvWeights::kWinograd3, ConvWeights::kWinograd4}) {
+  for (const ConvWeights format : {ConvWeights::kGemm, ConvWeights::kWinograd2, ConvWeights::kWinograd3,
+                                   ConvWeights::kWinograd4, ConvWeights::kWinogradHalf}) {
     const ConvShape& s = format == ConvWeights::kWinograd3 ? strided : plain;
     const std::vector<float> in = random_floats(s.input_height * s.input_width * s.input_channels, 7);
     const std::vector<float> weights = random_floats(32 * s.kernel_height * s.kernel_width * s.input_channels, 8);

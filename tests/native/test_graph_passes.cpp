@@ -315,7 +315,8 @@ TEST_CASE("graph passes: small depthwise convolutions run in groups of channels 
 
 TEST_CASE("graph passes: convolutions read the parts of a concatenation") {
   const auto parts = [](const Names& names) {
-    return count(names, "conv winograd 4 of parts") + count(names, "conv winograd 2 of parts");
+    return count(names, "conv winograd 4 of parts") + count(names, "conv winograd 2 of parts") +
+           count(names, "conv winograd 2x4 of parts");
   };
   for (const int64_t batch : {1, 2}) {
     for (const Shape& size : {Shape{20, 20}, Shape{13, 31}, Shape{14, 17}}) {

@@ -130,6 +130,8 @@ const char* format_name(kernels::ConvWeights format) {
       return "conv winograd 3";
     case kernels::ConvWeights::kWinograd4:
       return "conv winograd 4";
+    case kernels::ConvWeights::kWinogradHalf:
+      return "conv winograd 2x4";
     default:
       return "conv";
   }

@@ -26,11 +26,6 @@ void lay_down(ConvShape& s) noexcept {
   std::swap(s.pad_bottom, s.pad_right);
 }
 
-// Of a window in one of Winograd's formats.
-size_t outputs_along(ConvWeights format) noexcept {
-  return format == ConvWeights::kWinograd2 ? 2 : format == ConvWeights::kWinograd3 ? 3 : 4;
-}
-
 }  // namespace
 
 size_t ConvShape::output_height() const noexcept {
@@ -45,10 +40,11 @@ ConvWeights choose_conv_weights(const ConvShape& shape, WeightsPlace place) noex
   if (!fits_winograd(shape)) return ConvWeights::kGemm;
   ConvWeights best = ConvWeights::kGemm;
   double cost = direct_cost(shape, place);
-  for (const ConvWeights format : {ConvWeights::kWinograd2, ConvWeights::kWinograd3, ConvWeights::kWinograd4}) {
-    const size_t m = outputs_along(format);
-    if (!fits_winograd(shape, m)) continue;
-    const double transformed = winograd_cost(shape, m, place);
+  for (const ConvWeights format :
+       {ConvWeights::kWinograd2, ConvWeights::kWinograd3, ConvWeights::kWinograd4, ConvWeights::kWinogradHalf}) {
+    const WinogradFormat windows = winograd_format(format);
+    if (!fits_winograd(shape, windows)) continue;
+    const double transformed = winograd_cost(shape, windows, place);
     if (transformed >= cost) continue;
     cost = transformed;
     best = format;
@@ -88,23 +84,25 @@ ConvPlan::ConvPlan(const ConvShape& shape, std::optional<ConvWeights> weights, s
     workspace_bytes_ = direct_.lanes * direct_.lane_floats * sizeof(float);
     return;
   }
-  const size_t m = outputs_along(weights_);
-  if (!fits_winograd(running_, m)) fail_execution("convolution: the packed weights are not of this filter's format");
+  const WinogradFormat format = winograd_format(weights_);
+  if (!fits_winograd(running_, format))
+    fail_execution("convolution: the packed weights are not of this filter's format");
   const ConvShape transformed = winograd_shape(running_);
   if (parts_.empty()) parts_.push_back({transformed.input_channels, transformed.input_pixel_stride});
-  winograd_ = plan_winograd(running_, m, parts_);
+  winograd_ = plan_winograd(running_, format, parts_);
   workspace_bytes_ = (winograd_.lanes * winograd_.lane_floats + winograd_.image_floats) * sizeof(float);
 }
 
 size_t ConvPlan::packed_bytes() const noexcept {
-  return weights_ == ConvWeights::kGemm ? direct_packed_bytes(running_) : winograd_packed_bytes(running_, winograd_.m);
+  return weights_ == ConvWeights::kGemm ? direct_packed_bytes(running_)
+                                        : winograd_packed_bytes(running_, winograd_format(weights_));
 }
 
 void ConvPlan::pack(const float* weights, const float* bias, void* packed) const noexcept {
   if (weights_ == ConvWeights::kGemm) {
     pack_direct(running_, weights, bias, packed);
   } else {
-    pack_winograd(running_, winograd_.m, weights, bias, packed);
+    pack_winograd(running_, winograd_format(weights_), weights, bias, packed);
   }
 }
 
@@ -120,7 +118,8 @@ void ConvPlan::run(const float* input, const void* packed, float* output, const 
 
 void ConvPlan::run_parts(const float* const* inputs, const void* packed, float* output, const GemmEpilogue& epilogue,
                          void* workspace) const noexcept {
-  run_winograd(running_, winograd_, parts_, inputs, packed, output, epilogue, static_cast<float*>(workspace));
+  run_winograd(running_, winograd_format(weights_), winograd_, parts_, inputs, packed, output, epilogue,
+               static_cast<float*>(workspace));
 }
 
 void ConvPlan::run_rows(const float* input, const void* packed, float* output, size_t image, size_t row, size_t row_end,

@@ -35,8 +35,9 @@ struct ConvShape {
 
 // The format of the packed weights. kGemm serves every shape; Winograd's, named for the outputs along a side of a
 // window, serve 3x3 kernels of stride 1 (2 and 4) and of stride 2 kernels of 5x5 and 6x6 (2 and 4), 7x7 and 8x8 (3), of
-// dilation 1 and one group.
-enum class ConvWeights { kGemm, kWinograd2, kWinograd3, kWinograd4 };
+// dilation 1 and one group. kWinogradHalf, for windows of 2x4 outputs of 3x3 kernels of stride 1, keeps half of the
+// transformed weights and makes the others while it multiplies: for small images whose weights come from memory.
+enum class ConvWeights { kGemm, kWinograd2, kWinograd3, kWinograd4, kWinogradHalf };
 
 // Where a run finds its weights: those of a large model pass through the caches and come from memory every time, which
 // counts against the formats that have more of them.
@@ -77,7 +78,6 @@ struct DirectPlan {
 
 // See winograd.h.
 struct WinogradPlan {
-  size_t m = 4;                           // outputs along a side of a window
   size_t tiles_high = 0, tiles_wide = 0;  // windows along the sides of an image
   size_t blocks = 1;                      // of windows
   size_t panel_pieces = 1;

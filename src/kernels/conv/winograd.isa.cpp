@@ -50,15 +50,15 @@ ENR_INLINE void transform_output(const F32 (&m)[6], F32 (&y)[M]) {
   }
 }
 
-template <bool kIsWhole, bool kIsFull, size_t N>
+template <bool kIsWhole, bool kIsFull, size_t NY, size_t NX>
 ENR_INLINE void transform_window(const WinogradInput& call, size_t channel, size_t lanes) {
-  F32 half[N][N];
+  F32 half[NY][NX];
 #pragma GCC unroll 6
-  for (size_t x = 0; x < N; ++x) {
-    F32 column[N], out[N];
+  for (size_t x = 0; x < NX; ++x) {
+    F32 column[NY], out[NY];
     const bool has_column = kIsWhole || (x >= call.column_begin && x < call.column_end);
 #pragma GCC unroll 6
-    for (size_t y = 0; y < N; ++y) {
+    for (size_t y = 0; y < NY; ++y) {
       const float* from = call.pixels + y * call.row_stride + x * call.pixel_stride + channel;
       if (!kIsWhole && !(has_column && y >= call.row_begin && y < call.row_end)) {
         column[y] = F32{};
@@ -68,33 +68,33 @@ ENR_INLINE void transform_window(const WinogradInput& call, size_t channel, size
     }
     transform_input(column, out);
 #pragma GCC unroll 6
-    for (size_t y = 0; y < N; ++y) half[y][x] = out[y];
+    for (size_t y = 0; y < NY; ++y) half[y][x] = out[y];
   }
   float* to = call.out + channel;
 #pragma GCC unroll 6
-  for (size_t y = 0; y < N; ++y) {
-    F32 row[N];
+  for (size_t y = 0; y < NY; ++y) {
+    F32 row[NX];
     transform_input(half[y], row);
 #pragma GCC unroll 6
-    for (size_t x = 0; x < N; ++x, to += call.position_stride) store(to, row[x]);
+    for (size_t x = 0; x < NX; ++x, to += call.position_stride) store(to, row[x]);
   }
 }
 
-template <bool kIsWhole, size_t N>
+template <bool kIsWhole, size_t NY, size_t NX>
 ENR_INLINE void transform_channels(const WinogradInput& call) {
   size_t channel = 0;
   for (; channel + kF32Lanes <= call.channels; channel += kF32Lanes) {
-    transform_window<kIsWhole, true, N>(call, channel, kF32Lanes);
+    transform_window<kIsWhole, true, NY, NX>(call, channel, kF32Lanes);
   }
-  if (channel < call.channels) transform_window<kIsWhole, false, N>(call, channel, call.channels - channel);
+  if (channel < call.channels) transform_window<kIsWhole, false, NY, NX>(call, channel, call.channels - channel);
 }
 
-template <size_t N>
+template <size_t NY, size_t NX>
 void input(const WinogradInput& call) {
-  if (call.row_begin == 0 && call.column_begin == 0 && call.row_end == N && call.column_end == N) {
-    transform_channels<true, N>(call);
+  if (call.row_begin == 0 && call.column_begin == 0 && call.row_end == NY && call.column_end == NX) {
+    transform_channels<true, NY, NX>(call);
   } else {
-    transform_channels<false, N>(call);
+    transform_channels<false, NY, NX>(call);
   }
 }
 
@@ -113,36 +113,42 @@ ENR_INLINE void finish(const WinogradOutput& call, size_t y, size_t x, size_t ch
   }
 }
 
-template <size_t N, size_t M, bool kIsFull>
+// kIsHalf: of weights half transformed, along columns alone.
+template <size_t MY, size_t MX, size_t NY, size_t NX, bool kIsHalf, bool kIsFull>
 ENR_INLINE void transform_products(const WinogradOutput& call, size_t channel, size_t lanes) {
-  F32 half[M][N];
+  F32 half[MY][NX];
 #pragma GCC unroll 6
-  for (size_t x = 0; x < N; ++x) {
-    F32 column[N], out[M];
+  for (size_t x = 0; x < NX; ++x) {
+    F32 column[NY], out[MY];
 #pragma GCC unroll 6
-    for (size_t y = 0; y < N; ++y) column[y] = load(call.products + (y * N + x) * call.position_stride + channel);
+    for (size_t y = 0; y < NY; ++y) column[y] = load(call.products + (y * NX + x) * call.position_stride + channel);
     transform_output(column, out);
 #pragma GCC unroll 6
-    for (size_t y = 0; y < M; ++y) half[y][x] = out[y];
+    for (size_t y = 0; y < MY; ++y) half[y][x] = out[y];
   }
   const F32 bias = load(call.bias + channel);
   for (size_t y = 0; y < call.rows; ++y) {
-    F32 row[M];
+    F32 row[MX];
+    if constexpr (kIsHalf) {
+      half[y][0] = half[y][0] * splat(-2.0f);
+      half[y][NX - 1] = half[y][NX - 1] * splat(2 * kB2);
+    }
     transform_output(half[y], row);
 #pragma GCC unroll 6
-    for (size_t x = 0; x < M; ++x) {
+    for (size_t x = 0; x < MX; ++x) {
       if (x < call.columns) finish<kIsFull>(call, y, x, channel, lanes, row[x] + bias);
     }
   }
 }
 
-template <size_t N, size_t M>
+template <size_t MY, size_t MX, size_t NY, size_t NX, bool kIsHalf = false>
 void output(const WinogradOutput& call) {
   size_t channel = 0;
   for (; channel + kF32Lanes <= call.channels; channel += kF32Lanes) {
-    transform_products<N, M, true>(call, channel, kF32Lanes);
+    transform_products<MY, MX, NY, NX, kIsHalf, true>(call, channel, kF32Lanes);
   }
-  if (channel < call.channels) transform_products<N, M, false>(call, channel, call.channels - channel);
+  if (channel < call.channels)
+    transform_products<MY, MX, NY, NX, kIsHalf, false>(call, channel, call.channels - channel);
 }
 
 // One row for each point p, [1, p, p^2 ...] over the product of p's distances from the other points; the last for
@@ -169,18 +175,24 @@ constexpr WeightRows<6, Taps> weight_rows_6() {
   return rows;
 }
 
+// Of half transformed weights: the even and the odd terms at 3/4, the even ones at 3/2.
+constexpr WeightRows<kHalfColumns, 3> half_weight_columns() {
+  constexpr auto rows = weight_rows_6<3>();
+  return {{{rows.value[1][0], 0, rows.value[1][2]}, {0, rows.value[1][1], 0}, {rows.value[3][0], 0, rows.value[3][2]}}};
+}
+
 // In double, so that the packed weights are rounded once.
-template <size_t N, size_t Taps>
-ENR_INLINE void transform_weights(const WeightRows<N, Taps>& rows, const float* taps, size_t channels, size_t width,
-                                  float* out) {
+template <size_t NY, size_t NX, size_t Taps>
+ENR_INLINE void transform_weights(const WeightRows<NY, Taps>& rows, const WeightRows<NX, Taps>& columns,
+                                  const float* taps, size_t channels, size_t width, float* out) {
   constexpr size_t kLanesAtOnce = 4;
   for (size_t c = 0; c < channels; ++c) {
     for (size_t first = 0; first < width; first += kLanesAtOnce) {
-      double half[N][Taps][kLanesAtOnce];
+      double half[NY][Taps][kLanesAtOnce];
       for (size_t j = 0; j < Taps; ++j) {
         const float* column[Taps];
         for (size_t i = 0; i < Taps; ++i) column[i] = taps + ((i * Taps + j) * channels + c) * width + first;
-        for (size_t y = 0; y < N; ++y) {
+        for (size_t y = 0; y < NY; ++y) {
           for (size_t l = 0; l < kLanesAtOnce; ++l) {
             double sum = rows.value[y][0] * column[0][l];
             for (size_t i = 1; i < Taps; ++i) sum += rows.value[y][i] * column[i][l];
@@ -188,12 +200,12 @@ ENR_INLINE void transform_weights(const WeightRows<N, Taps>& rows, const float* 
           }
         }
       }
-      for (size_t y = 0; y < N; ++y) {
-        for (size_t x = 0; x < N; ++x) {
-          float* to = out + ((y * N + x) * channels + c) * width + first;
+      for (size_t y = 0; y < NY; ++y) {
+        for (size_t x = 0; x < NX; ++x) {
+          float* to = out + ((y * NX + x) * channels + c) * width + first;
           for (size_t l = 0; l < kLanesAtOnce; ++l) {
-            double sum = rows.value[x][0] * half[y][0][l];
-            for (size_t j = 1; j < Taps; ++j) sum += rows.value[x][j] * half[y][j][l];
+            double sum = columns.value[x][0] * half[y][0][l];
+            for (size_t j = 1; j < Taps; ++j) sum += columns.value[x][j] * half[y][j][l];
             to[l] = (float)sum;
           }
         }
@@ -204,25 +216,33 @@ ENR_INLINE void transform_weights(const WeightRows<N, Taps>& rows, const float* 
 
 void weights_2(const float* taps, size_t channels, size_t width, float* out) {
   static constexpr auto rows = weight_rows_4();
-  transform_weights(rows, taps, channels, width, out);
+  transform_weights(rows, rows, taps, channels, width, out);
 }
 
 void weights_3(const float* taps, size_t channels, size_t width, float* out) {
   static constexpr auto rows = weight_rows_6<4>();
-  transform_weights(rows, taps, channels, width, out);
+  transform_weights(rows, rows, taps, channels, width, out);
 }
 
 void weights_4(const float* taps, size_t channels, size_t width, float* out) {
   static constexpr auto rows = weight_rows_6<3>();
-  transform_weights(rows, taps, channels, width, out);
+  transform_weights(rows, rows, taps, channels, width, out);
+}
+
+void half_weights(const float* taps, size_t channels, size_t width, float* out) {
+  static constexpr auto rows = weight_rows_4();
+  static constexpr auto columns = half_weight_columns();
+  transform_weights(rows, columns, taps, channels, width, out);
 }
 
 }  // namespace
 
-const WinogradKernels& winograd_kernels() {
-  static const WinogradKernels kernels = {
-      {input<4>, input<6>}, {output<4, 2>, output<6, 3>, output<6, 4>}, {weights_2, weights_3, weights_4}};
-  return kernels;
+const WinogradTable& winograd_kernels() {
+  static const WinogradTable table = {{{input<4, 4>, output<2, 2, 4, 4>, weights_2},
+                                       {input<6, 6>, output<3, 3, 6, 6>, weights_3},
+                                       {input<6, 6>, output<4, 4, 6, 6>, weights_4}},
+                                      {input<4, 6>, output<2, 4, 4, 6, true>, half_weights}};
+  return table;
 }
 
 }  // namespace enr::kernels::ENR_ISA

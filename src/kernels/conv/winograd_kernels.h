@@ -1,10 +1,12 @@
 #pragma once
 
-// The transforms of Winograd's convolution: a window of n^2 pixels becomes as many positions, whose products over the
-// channels become m^2 outputs of a kernel of (n - m + 1)^2 taps. m = 2 (n = 4) and m = 4 (n = 6) are for 3x3 taps, m =
-// 3 (n = 6) for 4x4. C headers only.
+// The transforms of Winograd's convolution: a window of n pixels a side becomes as many positions, whose products over
+// the channels become m outputs a side of a kernel of n - m + 1 taps. m = 2 (n = 4) and m = 4 (n = 6) are for 3 taps, m
+// = 3 (n = 6) for 4. C headers only.
 
 #include <stddef.h>
+
+#include "kernels/gemm/tile.h"
 
 namespace enr::kernels {
 
@@ -38,16 +40,39 @@ struct WinogradOutput {
   float min, max;
 };
 
-struct WinogradKernels {
-  // For n = 4, for n = 6.
-  void (*input[2])(const WinogradInput& call);
-  // For m = 2, 3, 4.
-  void (*output[3])(const WinogradOutput& call);
-  // From a row of `width` weights for each tap and channel, tap t's of channel c at taps + (t * channels + c) * width,
-  // to n^2 rows a channel: position p's at out + (p * channels + c) * width. The taps may be the last of these rows.
-  void (*weights[3])(const float* taps, size_t channels, size_t width, float* out);
+// Half transformed weights are kHalfColumns numbers for each of a window's rows of 6 positions: the sums that +-3/4 and
+// +-3/2 have in common but for signs and factors. A position's weight is made of two; what scales the first and the
+// last position's is left to the transform of the products.
+inline constexpr size_t kHalfColumns = 3;
+struct HalfWeight {
+  size_t first, second;
+  GemmCombination combination;
+  float factor;
+};
+inline constexpr HalfWeight kHalfWeights[6] = {
+    {0, 2, kSum, 0},
+    {0, 1, kSum, 0},
+    {0, 1, kDifference, 0},
+    {2, 1, kScaledSum, (float)(-kWinogradA / kWinogradB)},
+    {2, 1, kScaledSum, (float)(kWinogradA / kWinogradB)},
+    {2, 0, kScaledSum, (float)(kWinogradA * kWinogradA / (kWinogradB * kWinogradB))},
 };
 
-const WinogradKernels& winograd_kernels();
+struct WinogradKernels {
+  void (*input)(const WinogradInput& call);
+  void (*output)(const WinogradOutput& call);
+  // From a row of `width` weights for each tap and channel, tap t's of channel c at taps + (t * channels + c) * width,
+  // to as many rows a channel as there are positions (or halves of them): p's at out + (p * channels + c) * width. The
+  // taps may be the last of these rows.
+  void (*weights)(const float* taps, size_t channels, size_t width, float* out);
+};
+
+// Windows of 2x2, 3x3 and 4x4 outputs; of 2x4 for half transformed weights.
+struct WinogradTable {
+  WinogradKernels whole[3];
+  WinogradKernels half;
+};
+
+const WinogradTable& winograd_kernels();
 
 }  // namespace enr::kernels

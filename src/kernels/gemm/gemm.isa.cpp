@@ -43,25 +43,52 @@ ENR_INLINE void add_product(F32& sum, F32 a, F32 b) {
 
 enum class Weights { kFloat, kHalf, kBFloat16 };
 
+// Weights of which each is one number, or one and a multiple of a second; `from` is where those of a step are.
 template <Weights W>
-inline constexpr size_t kWeightBytes = W == Weights::kFloat ? 4 : 2;
+struct Single {
+  static constexpr bool kIsCombined = false;
+  static constexpr size_t kBytes = W == Weights::kFloat ? 4 : 2;
 
-template <Weights W>
-ENR_INLINE F32 load_weights(const char* p) {
-  if constexpr (W == Weights::kFloat) {
-    return load((const float*)p);
-  } else if constexpr (W == Weights::kHalf) {
-    return from_half(load_half_bits((const uint16_t*)p));
-  } else {
-    return from_bfloat16(load_half_bits((const uint16_t*)p));
+  template <size_t V>
+  ENR_INLINE void read(const char* from, F32 (&weights)[V]) const {
+    for (size_t v = 0; v < V; ++v) {
+      const char* p = from + v * kF32Lanes * kBytes;
+      if constexpr (W == Weights::kFloat) {
+        weights[v] = load((const float*)p);
+      } else if constexpr (W == Weights::kHalf) {
+        weights[v] = from_half(load_half_bits((const uint16_t*)p));
+      } else {
+        weights[v] = from_bfloat16(load_half_bits((const uint16_t*)p));
+      }
+    }
   }
-}
+};
+template <GemmCombination kCombination>
+struct Combined {
+  static constexpr bool kIsCombined = true;
+  static constexpr size_t kBytes = 4;
+  ptrdiff_t to_second;  // in bytes
+  F32 factor;
 
-template <Weights W, size_t R, size_t V>
+  template <size_t V>
+  ENR_INLINE void read(const char* from, F32 (&weights)[V]) const {
+    const char* second_from = from + to_second;
+    hide(second_from);
+    for (size_t v = 0; v < V; ++v) {
+      const F32 first = load((const float*)(from + v * kVectorBytes));
+      const F32 second = load((const float*)(second_from + v * kVectorBytes));
+      weights[v] = kCombination == kSum          ? first + second
+                   : kCombination == kDifference ? first - second
+                                                 : fma(second, factor, first);
+    }
+  }
+};
+
+template <size_t R, size_t V, class Kind>
 ENR_INLINE void multiply(F32 (&sum)[R][V], const char* const (&base)[kBases<R>], size_t stride, const char* b,
-                         size_t step) {
+                         const Kind& kind, size_t step) {
   F32 weights[V];
-  for (size_t v = 0; v < V; ++v) weights[v] = load_weights<W>(b + v * kF32Lanes * kWeightBytes<W>);
+  kind.read(b, weights);
 #pragma GCC unroll 16
   for (size_t i = 0; i < R; ++i) {
     const F32 value = splat(*(const float*)(base[kRowBase[i]] + row_factor(i) * stride + step * sizeof(float)));
@@ -81,10 +108,11 @@ using TileSums = F32[kSets<R, V>][R][V];
 
 // The products of one tile, whose rows of A start row_offset bytes behind those of the first. kIsPacked: the weights'
 // rows are one behind the other.
-template <Weights W, size_t R, size_t V, bool kIsPacked>
-ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t row_offset, const char* ahead) {
+template <size_t R, size_t V, bool kIsPacked, class Kind>
+ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, const Kind& kind, size_t row_offset,
+                           const char* ahead) {
   const char* b = (const char*)tiles.b;
-  const size_t b_step = kIsPacked ? V * kF32Lanes * kWeightBytes<W> : tiles.b_stride * kWeightBytes<W>;
+  const size_t b_step = kIsPacked ? V * kF32Lanes * Kind::kBytes : tiles.b_stride * Kind::kBytes;
   const size_t ahead_step = tiles.ahead_step_bytes;
   size_t stride = tiles.a_stride * sizeof(float);
   for (size_t tap = 0; tap < tiles.taps; ++tap) {
@@ -93,17 +121,19 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t r
     for (size_t i = 0; i < kBases<R>; ++i) base[i] = a + kBaseRow[i] * stride;
     size_t k = tiles.k;
     for (; k >= kUnroll; k -= kUnroll) {
-      if (tiles.ahead_by_lines) {
+      if constexpr (Kind::kIsCombined) {
+        for (size_t step = 0; step < kUnroll; ++step, ahead += ahead_step) __builtin_prefetch(ahead);
+      } else if (tiles.ahead_by_lines) {
         for (size_t step = 0; step < kUnroll; step += kAheadSteps, ahead += ahead_step) __builtin_prefetch(ahead);
       } else {
         for (size_t step = 0; step < kUnroll; ++step, ahead += ahead_step) {
-          for (size_t v = 0; v < V * kF32Lanes * kWeightBytes<W>; v += 64) __builtin_prefetch(ahead + v);
+          for (size_t v = 0; v < V * kF32Lanes * Kind::kBytes; v += 64) __builtin_prefetch(ahead + v);
         }
       }
 #pragma GCC unroll 8
       for (size_t step = 0; step < kUnroll; ++step) {
         hide(stride);
-        multiply<W>(sum[step % kSets<R, V>], base, stride, b, step);
+        multiply(sum[step % kSets<R, V>], base, stride, b, kind, step);
         b += b_step;
       }
       hide(b);
@@ -115,7 +145,7 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t r
 #pragma GCC unroll 1
     for (; k != 0; --k) {
       hide(stride);
-      multiply<W>(sum[0], base, stride, b, 0);
+      multiply(sum[0], base, stride, b, kind, 0);
       b += b_step;
       hide(b);
       for (const char*& p : base) {
@@ -133,8 +163,8 @@ ENR_INLINE void accumulate(TileSums<R, V>& sum, const GemmTiles& tiles, size_t r
 }
 
 // kIsWhole: the panel is packed, and all of its columns are C's.
-template <Weights W, size_t R, size_t V, bool kIsWhole>
-ENR_INLINE void compute(const GemmTiles& tiles) {
+template <size_t R, size_t V, bool kIsWhole, class Kind>
+ENR_INLINE void compute(const GemmTiles& tiles, const Kind& kind) {
   // How many of each vector's lanes are C's.
   size_t lanes[V];
   for (size_t v = 0; v < V; ++v) {
@@ -167,7 +197,7 @@ ENR_INLINE void compute(const GemmTiles& tiles) {
         }
       }
     }
-    accumulate<W, R, V, kIsWhole>(sets, tiles, row_offset, ahead);
+    accumulate<R, V, kIsWhole>(sets, tiles, kind, row_offset, ahead);
     row_offset += R * tiles.a_stride * sizeof(float);
     ahead += tiles.ahead_tile_bytes;
     const auto finish = [&](auto&& clamp) __attribute__((always_inline)) {
@@ -196,9 +226,9 @@ ENR_INLINE void compute(const GemmTiles& tiles) {
 template <Weights W, size_t R, size_t V>
 void compute_tiles(const GemmTiles& tiles) {
   if (tiles.columns == V * kF32Lanes && tiles.b_stride == V * kF32Lanes) {
-    compute<W, R, V, true>(tiles);
+    compute<R, V, true>(tiles, Single<W>{});
   } else {
-    compute<W, R, V, false>(tiles);
+    compute<R, V, false>(tiles, Single<W>{});
   }
 }
 
@@ -214,6 +244,20 @@ void fill(GemmKernels::FewRows& functions) {
   fill<W, kVectors / 2, kMaxHalfRows>(functions.narrow);
 }
 
+template <size_t R, size_t V, GemmCombination kCombination>
+void compute_combined_tiles(const GemmTiles& tiles) {
+  const ptrdiff_t to_second = (const char*)tiles.b_second - (const char*)tiles.b;
+  compute<R, V, true>(tiles, Combined<kCombination>{to_second, splat(tiles.factor)});
+}
+
+template <size_t V, size_t R = 1>
+void fill_combined(TilesFunction (*functions)[kMaxTileRows]) {
+  functions[kSum][R - 1] = compute_combined_tiles<R, V, kSum>;
+  functions[kDifference][R - 1] = compute_combined_tiles<R, V, kDifference>;
+  functions[kScaledSum][R - 1] = compute_combined_tiles<R, V, kScaledSum>;
+  if constexpr (R < kRows) fill_combined<V, R + 1>(functions);
+}
+
 }  // namespace
 
 const GemmKernels& gemm_kernels() {
@@ -226,6 +270,8 @@ const GemmKernels& gemm_kernels() {
     fill<Weights::kFloat, kVectors / 2, kRows>(k.narrow);
     fill<Weights::kHalf>(k.half);
     fill<Weights::kBFloat16>(k.bfloat16);
+    fill_combined<kVectors>(k.combined_wide);
+    fill_combined<kVectors / 2>(k.combined_narrow);
     return k;
   }();
   return kernels;

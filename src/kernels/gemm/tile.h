@@ -20,6 +20,9 @@ struct GemmTiles {
   // what their bits stand for.
   const void* b;
   size_t b_stride;  // elements
+  // Of combined weights alone: the second ones, whose rows lie as b's do.
+  const void* b_second;
+  float factor;
   // What to fetch meanwhile, in steps of ahead_step_bytes: a row's width of bytes for each k, or a cache line for every
   // kAheadSteps of them, because fetching takes turns with the multiplications.
   const void* ahead;
@@ -43,6 +46,9 @@ inline constexpr size_t kMaxTileRows = 16;
 inline constexpr size_t kMaxHalfRows = 4;
 inline constexpr size_t kAheadSteps = 4;
 
+// What weights made of two are: the first's sum or difference with the second, or with `factor` times the second.
+enum GemmCombination { kSum, kDifference, kScaledSum, kCombinations };
+
 struct GemmKernels {
   size_t rows;          // of a full tile
   size_t width;         // of a full panel
@@ -56,6 +62,9 @@ struct GemmKernels {
     TilesFunction narrow[kMaxHalfRows];
   };
   FewRows half, bfloat16;
+  // For weights made of two in registers: packed, all of the panel's columns C's. They fetch ahead for each k.
+  TilesFunction combined_wide[kCombinations][kMaxTileRows];
+  TilesFunction combined_narrow[kCombinations][kMaxTileRows];
 };
 
 const GemmKernels& gemm_kernels();
