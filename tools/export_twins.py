@@ -100,7 +100,7 @@ def unet() -> Case:
         def forward(self, x: Tensor) -> Tensor:
             skips = []
             for i, layer in enumerate(self.down):
-                x = layer(F.max_pool2d(x, 2) if i else x)
+                x = layer(F.max_pool2d(x, 2, 2) if i else x)  # the partitioner wants a stride
                 skips.append(x)
             for layer, skip in zip(self.up, skips[-2::-1], strict=True):
                 x = F.interpolate(x, skip.shape[-2:], mode="bilinear", align_corners=False)
