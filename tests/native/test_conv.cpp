@@ -331,6 +331,7 @@ TEST_CASE("convolution: Winograd's formats") {
               .format = format,
               .tolerance = 8e-6});
     check(s, {.with_bias = false, .format = format, .tolerance = 8e-6});
+    check(square_shape(9, 135, 50, 3, 1, 1), {.format = format, .tolerance = 8e-6});
     check_threads(square_shape(30, 64, 96, 3, 1, 1), {.format = format});
   }
   CHECK_THROWS_AS(ConvPlan(square_shape(9, 8, 8, 3, 2, 1), ConvWeights::kWinograd4), Error);
