@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -69,14 +70,26 @@ class Finder {
   void run() {
     find_declared();
     find_kept();
+    std::set<std::string> names;
+    size_t next = 0;
+    for (uint32_t v = 0; v < method_.values.size(); ++v) {
+      if (is_state_[v]) names.insert(tensor(v)->fully_qualified_name);
+    }
     for (uint32_t v = 0; v < method_.values.size(); ++v) {
       if (!is_state_[v]) continue;
       const std::string& name = tensor(v)->fully_qualified_name;
-      plan_.states.push_back({v, name.empty() ? concat("state_", plan_.states.size()) : name});
+      plan_.states.push_back({v, name.empty() ? new_name(names, next) : name});
     }
   }
 
  private:
+  // By position, unless a buffer of the file has that name; none before `next`.
+  std::string new_name(const std::set<std::string>& names, size_t& next) const {
+    next = std::max(next, plan_.states.size());
+    while (names.contains(concat("state_", next))) ++next;
+    return concat("state_", next++);
+  }
+
   const Tensor* tensor(uint32_t value) const { return std::get_if<Tensor>(&method_.values[value]); }
 
   // Exporters name a tensor, or give it a first value, only if it is a buffer of the model. It need not be planned:

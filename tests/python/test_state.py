@@ -29,6 +29,20 @@ def test_zero_start_and_serialised_start(load):
     np.testing.assert_array_equal(method(one)[0], [6, 7])
 
 
+def test_buffers_without_a_name_get_one_that_no_other_has(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    for name in (None, "state_2", None, "state_0", None):
+        total = p.zero_buffer(np.float32, (2,), name=name)
+        y = p.call("aten::add.out", total, x, 1, out=p.tensor(np.float32, (2,)))
+        p.call("aten::copy_", total, y, False, total)
+        p.output(y)
+    method = load(p)
+    assert sorted(method.state) == ["state_0", "state_1", "state_2", "state_3", "state_4"]
+    method([np.ones(2, np.float32)])
+    assert all(value.tolist() == [1, 1] for value in method.state.values())
+
+
 def test_read_write_save_and_reset(load):
     one = [np.ones(2, np.float32)]
     method = load(accumulator(np.array([5, 6], np.float32)))
