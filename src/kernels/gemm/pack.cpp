@@ -46,6 +46,7 @@ void pack(WeightLayout layout, const Panels& panels, const T* weights, size_t st
     float* out = place(panel);
     const size_t first = panel * panels.width, width = panels.width_of(panel), columns = panels.columns_of(panel);
     for (size_t j = 0; j < width; ++j) out[j] = bias != nullptr && j < columns ? bias[first + j] : 0.0f;
+    if (panels.k == 0) return;  // there may be no weights at all
     pack_panel(layout, columns, width, panels.k, weights + first * (layout == WeightLayout::kOutputMajor ? stride : 1),
                stride, reinterpret_cast<T*>(out + width));
   };
