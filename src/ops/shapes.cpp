@@ -40,6 +40,11 @@ void require_broadcasts(const Tensor& tensor, Sizes sizes, const char* what) {
   fail_execution(what, ": expected a shape that broadcasts to ", sizes, ", got ", tensor.sizes());
 }
 
+void require_one_for_each_size(Sizes given, Sizes size, const char* what) {
+  if (given.size() == size.size()) return;
+  fail_execution(what, ": expected as many as size ", size, " has, got ", given);
+}
+
 std::string describe(const Tensor& tensor) { return concat(dtype_name(tensor.dtype), " ", tensor.sizes()); }
 
 }  // namespace enr::ops

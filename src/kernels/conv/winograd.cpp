@@ -147,24 +147,30 @@ void transform_windows(const Run& run, const Range& tiles, float* windows, size_
   });
 }
 
-// The same of half transformed weights, for so many channels at a time that their weights stay in the first-level cache
-// for a row of positions.
+// What the tiles of all positions have in common.
+GemmTiles position_tile(const Run& run, size_t width) noexcept {
+  GemmTiles tile = {};
+  tile.taps = 1;
+  tile.a_stride = run.s.input_channels;
+  tile.b_stride = width;
+  tile.c_stride = width;
+  tile.columns = width;
+  tile.min = -std::numeric_limits<float>::infinity();
+  tile.max = std::numeric_limits<float>::infinity();
+  return tile;
+}
+
+// The products of one panel at every position, of half transformed weights: for so many channels at a time that their
+// weights stay in the first-level cache for a row of positions.
 void multiply_half(const Run& run, size_t panel, size_t count, const float* windows, size_t window_stride,
                    float* products, size_t product_stride) noexcept {
   const GemmKernels& kernels = gemm_kernels();
   const size_t channels = run.s.input_channels, width = run.panels.width_of(panel);
   const auto* functions = width == run.panels.width ? kernels.combined_wide : kernels.combined_narrow;
   const size_t parts = ceil_divide(count, kernels.rows), columns = run.window.width;
-  GemmTiles tile = {};
-  tile.taps = 1;
-  tile.a_stride = channels;
-  tile.b_stride = width;
-  tile.c_stride = width;
-  tile.columns = width;
+  GemmTiles tile = position_tile(run, width);
   tile.addend_stride = width;
   tile.addend_scale = 1;
-  tile.min = -std::numeric_limits<float>::infinity();
-  tile.max = std::numeric_limits<float>::infinity();
   const float* weights = run.packed + run.panels.offset_of(panel) + width;
   for (size_t row = 0; row < run.window.height; ++row, weights += kHalfColumns * channels * width) {
     for (size_t channel = 0; channel < channels; channel += tile.k) {
@@ -197,22 +203,15 @@ void multiply_half(const Run& run, size_t panel, size_t count, const float* wind
   }
 }
 
-// The products of one panel at every position.
+// The same of whole ones.
 void multiply_positions(const Run& run, size_t panel, size_t count, const float* windows, size_t window_stride,
                         float* products, size_t product_stride) noexcept {
   const GemmKernels& kernels = gemm_kernels();
   const size_t channels = run.s.input_channels, width = run.panels.width_of(panel);
   const TilesFunction* functions = width == run.panels.width ? kernels.wide : kernels.narrow;
   const size_t parts = ceil_divide(count, kernels.rows);
-  GemmTiles tile = {};
-  tile.taps = 1;
-  tile.a_stride = channels;
+  GemmTiles tile = position_tile(run, width);
   const float* weights = run.packed + run.panels.offset_of(panel) + width;
-  tile.b_stride = width;
-  tile.c_stride = width;
-  tile.columns = width;
-  tile.min = -std::numeric_limits<float>::infinity();
-  tile.max = std::numeric_limits<float>::infinity();
   for (size_t position = 0; position < run.window.positions(); ++position, weights += channels * width) {
     tile.b = weights;
     tile.k = run.channels_at(position);

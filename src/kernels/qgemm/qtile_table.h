@@ -11,32 +11,29 @@ namespace enr::kernels::ENR_ISA {
 namespace {
 
 // All rows of a tile, R at a time; then the rest with R halved, and so on.
-#define ENR_DEFINE_ROWS(name, rows_function, Head)                                      \
+#define ENR_DEFINE_ROWS_FROM(name, rows_function, Tile, Head)                           \
   template <bool kWide, size_t R, size_t V>                                             \
-  void name##_from(const QTile& tile, size_t row, const Head<V>& head) {                \
+  void name##_from(const Tile& tile, size_t row, const Head<V>& head) {                 \
     for (; row + R <= tile.rows; row += R) rows_function<kWide, R, V>(tile, row, head); \
     if constexpr (R > 1) {                                                              \
       if (row < tile.rows) name##_from<kWide, (R + 1) / 2, V>(tile, row, head);         \
     }                                                                                   \
-  }                                                                                     \
-  template <bool kWide, size_t R, size_t V>                                             \
-  void name##_in_rows(const QTile& tile) {                                              \
-    name##_from<kWide, R, V>(tile, 0, Head<V>(tile, R));                                \
+  }
+#define ENR_DEFINE_ROWS(name, rows_function, Head)       \
+  ENR_DEFINE_ROWS_FROM(name, rows_function, QTile, Head) \
+  template <bool kWide, size_t R, size_t V>              \
+  void name##_in_rows(const QTile& tile) {               \
+    name##_from<kWide, R, V>(tile, 0, Head<V>(tile, R)); \
   }
 
 ENR_DEFINE_ROWS(static_tile, static_rows, StaticTileHead)
 ENR_DEFINE_ROWS(dynamic_tile, dynamic_rows, TileHead)
 ENR_DEFINE_ROWS(int4_tile, int4_rows, TileHead)
 ENR_DEFINE_ROWS(int4_block_tile, int4_block_rows, TileHead)
+ENR_DEFINE_ROWS_FROM(static_strip, lined_rows, QLineTile, StaticTileHead)
 #undef ENR_DEFINE_ROWS
+#undef ENR_DEFINE_ROWS_FROM
 
-template <bool kWide, size_t R, size_t V>
-void static_strip_from(const QLineTile& tile, size_t row, const StaticTileHead<V>& head) {
-  for (; row + R <= tile.rows; row += R) lined_rows<kWide, R, V>(tile, row, head);
-  if constexpr (R > 1) {
-    if (row < tile.rows) static_strip_from<kWide, (R + 1) / 2, V>(tile, row, head);
-  }
-}
 template <bool kWide, size_t V>
 void static_strips(const QLineTile& tile) {
   const StaticTileHead<V> head(tile, kMaxRows);

@@ -50,19 +50,15 @@ void new_constant_out(OpContext& context, const Tensor&, Sizes size, Tensor& out
 
 // Empty tensors keep whatever the memory held.
 void empty_out(OpContext& context, Sizes size, Ignored, Tensor& out) { context.resize(out, size); }
-void require_as_many(Sizes given, Sizes size, const char* what) {
-  if (given.size() == size.size()) return;
-  fail_execution(what, ": expected as many as size ", size, " has, got ", given);
-}
 void empty_strided_out(OpContext& context, Sizes size, Sizes stride, Tensor& out) {
-  require_as_many(stride, size, "stride");
+  require_one_for_each_size(stride, size, "stride");
   for (const int64_t step : stride) {
     if (step < 0) fail_execution("stride: expected at least 0, got ", stride);
   }
   context.resize(out, size);
 }
 void empty_permuted_out(OpContext& context, Sizes size, Sizes physical_layout, Tensor& out) {
-  require_as_many(physical_layout, size, "physical_layout");
+  require_one_for_each_size(physical_layout, size, "physical_layout");
   for (size_t d = 0; d < size.size(); ++d) {
     if (std::ranges::find(physical_layout, static_cast<int64_t>(d)) != physical_layout.end()) continue;
     fail_execution("physical_layout: expected each dim of size ", size, " once, got ", physical_layout);

@@ -255,7 +255,13 @@ void attention_out(OpContext& context, const Tensor& query, const Tensor& key, c
 void flash_attention_out(OpContext& context, const Tensor& query, const Tensor& key, const Tensor& value,
                          double dropout, bool is_causal, const Tensor* mask, std::optional<double> scale, Tensor& out,
                          Tensor& log_sums) {
-  const Arguments arguments{query, key, value, mask, is_causal, scale, false, false, false};
+  const Arguments arguments{.query = query,
+                            .key = key,
+                            .value = value,
+                            .mask = mask,
+                            .is_causal = is_causal,
+                            .scale = scale,
+                            .excludes_both = false};
   const Geometry geometry(arguments, dropout);
   require_rank(query, 4, "query");
   require_same_dtype(out, query.dtype, "out0");

@@ -18,13 +18,19 @@ namespace enr::ops {
 namespace {
 
 // What computes: float32 where parameters have another dtype than the half-kind input, as eager does.
-DType parameter_dtype(const Tensor& input, const Tensor* weight, const Tensor* bias) {
+DType common_dtype(const Tensor& input, const Tensor* weight, const Tensor* bias) {
   require_floating(input.dtype, "input");
-  if (weight != nullptr) require_parameter_dtype(*weight, input, "weight");
-  if (bias != nullptr) require_parameter_dtype(*bias, input, "bias");
   const bool is_mixed =
       (weight != nullptr && weight->dtype != input.dtype) || (bias != nullptr && bias->dtype != input.dtype);
   return is_mixed ? computing_dtype(input.dtype) : input.dtype;
+}
+
+// The same of parameters that have to fit the input.
+DType parameter_dtype(const Tensor& input, const Tensor* weight, const Tensor* bias) {
+  const DType dtype = common_dtype(input, weight, bias);
+  if (weight != nullptr) require_parameter_dtype(*weight, input, "weight");
+  if (bias != nullptr) require_parameter_dtype(*bias, input, "bias");
+  return dtype;
 }
 
 // A row-major parameter of `dtype`, or null.
@@ -32,13 +38,12 @@ struct Parameter {
   Tensor tensor;
   const void* data = nullptr;
 
-  Parameter(OpContext& context, const Tensor* given, Sizes expected, DType dtype, const char* what,
-            bool only_floating = true) {
+  Parameter(OpContext& context, const Tensor* given, Sizes expected, DType dtype, const char* what) {
     if (given == nullptr) return;
     if (!std::equal(given->sizes().begin(), given->sizes().end(), expected.begin(), expected.end())) {
       fail_execution(what, ": expected shape ", expected, ", got ", given->sizes());
     }
-    only_floating ? require_floating(given->dtype, what) : require_real(given->dtype, what);
+    require_real(given->dtype, what);
     tensor = row_major(context, *given, dtype);
     data = tensor.data;
   }
@@ -119,12 +124,10 @@ void rms_norm_out(OpContext& context, const Tensor& input, Sizes normalized_shap
     require_castable(input.dtype, out);
     return complex_rms_norm(context, input, normalized_shape, weight, eps, out, nullptr);
   }
-  const bool is_mixed = weight != nullptr && weight->dtype != input.dtype;
-  require_floating(input.dtype, "input");
-  const DType dtype = is_mixed ? computing_dtype(input.dtype) : input.dtype;
+  const DType dtype = common_dtype(input, weight, nullptr);
   require_castable(dtype, out);
   const Rows view(input, normalized_shape);
-  const Parameter gamma(context, weight, normalized_shape, dtype, "weight", /*only_floating=*/false);
+  const Parameter gamma(context, weight, normalized_shape, dtype, "weight");
   context.resize(out, input.sizes());
   const Tensor in = row_major(context, input, dtype);
   DenseResult result(context, out, dtype);

@@ -56,9 +56,7 @@ void view_copy_out(OpContext& context, const Tensor& self, Sizes size, Tensor& o
 
 // The strides are those of the tensor that the exporter traced, which may have been a view: the elements count.
 void reshape_alias_copy_out(OpContext& context, const Tensor& self, Sizes size, Sizes stride, Tensor& out) {
-  if (stride.size() != size.size()) {
-    fail_execution("stride: expected as many as size ", size, " has, got ", stride);
-  }
+  require_one_for_each_size(stride, size, "stride");
   if (std::ranges::any_of(size, [](int64_t s) { return s < 0; })) {
     fail_execution("size: expected sizes of at least 0, got ", size);
   }
