@@ -17,13 +17,12 @@ void OpContext::resize(Tensor& out, Sizes sizes, const char* what) {
   if (!same && out.dynamism == Dynamism::kStatic) {
     fail_execution(what, ": the result has shape ", sizes, ", the program fixed ", out.sizes());
   }
-  size_t bytes = dtype_size(out.dtype);
-  for (const int64_t size : sizes) {
-    if (size < 0) fail_execution(what, ": expected sizes of at least 0, got ", sizes);
-    if (__builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) {
-      fail_execution(what, ": shape ", sizes, " is too large");
-    }
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; })) {
+    fail_execution(what, ": expected sizes of at least 0, got ", sizes);
   }
+  if (!is_countable(out.dtype, sizes)) fail_execution(what, ": shape ", sizes, " is too large");
+  size_t bytes = dtype_size(out.dtype);
+  for (const int64_t size : sizes) bytes *= static_cast<size_t>(size);
   if (bytes > out.capacity_bytes) {
     if (out.data != nullptr && out.grown == nullptr) {
       fail_execution(what, ": the result has shape ", sizes, " (", bytes, " bytes), the program planned at most ",

@@ -195,6 +195,7 @@ void et_view(OpContext&, const Tensor& self, Sizes size, Tensor& out) {
   if (shape.rank != out.rank) fail_execution("out: expected rank ", shape.rank, ", got ", int{out.rank});
   if (out.dtype != self.dtype)
     fail_execution("out: expected ", dtype_name(self.dtype), ", got ", dtype_name(out.dtype));
+  if (!is_countable(self.dtype, shape)) fail_execution("size: expected fewer elements, got ", size);
   out.set_sizes(shape);
   out.data = self.data;
   out.is_constant = self.is_constant;

@@ -1,16 +1,18 @@
 #pragma once
 
+#include "base/error.h"
 #include "ops/context.h"
 
 namespace enr::ops {
 
-// A row-major tensor in memory that holds at least its elements.
+// A row-major tensor in memory that holds at least its elements. Throws where there are too many to count.
 inline Tensor row_major_tensor(std::byte* data, DType dtype, Sizes sizes) {
   Tensor tensor;
   tensor.data = data;
   tensor.dtype = dtype;
   tensor.rank = static_cast<uint8_t>(sizes.size());
   for (size_t d = 0; d < sizes.size(); ++d) tensor.dim_order_array[d] = static_cast<uint8_t>(d);
+  if (!is_countable(dtype, sizes)) fail_execution("shape ", sizes, " is too large");
   tensor.set_sizes(sizes);
   tensor.capacity_bytes = tensor.size_bytes();
   return tensor;

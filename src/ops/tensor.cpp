@@ -24,6 +24,13 @@ void Tensor::set_sizes(Sizes sizes) noexcept {
   }
 }
 
+bool is_countable(DType dtype, Sizes sizes) noexcept {
+  auto size_bytes = static_cast<int64_t>(dtype_size(dtype));
+  return std::none_of(sizes.begin(), sizes.end(), [&](int64_t size) {
+    return __builtin_mul_overflow(size_bytes, std::max<int64_t>(1, size), &size_bytes);
+  });
+}
+
 bool same_layout(const Tensor& a, const Tensor& b) noexcept {
   if (a.rank != b.rank) return false;
   for (size_t d = 0; d < a.rank; ++d) {

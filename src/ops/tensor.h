@@ -54,9 +54,13 @@ struct Tensor {
   // Whether the elements lie in memory in row-major order of the sizes (dims of size 1 do not count).
   bool is_contiguous() const noexcept;
 
-  // Sets sizes and the strides that follow from them and the dim order; checks nothing.
+  // Sets sizes and the strides that follow from them and the dim order. The caller knows that they are countable.
   void set_sizes(Sizes sizes) noexcept;
 };
+
+// Whether strides and bytes of a dense tensor of these sizes can be counted in 64 bits. Strides count a size of 0 as 1,
+// so that a tensor without elements may be too large.
+bool is_countable(DType dtype, Sizes sizes) noexcept;
 
 // Whether both lay their elements out alike: same sizes and, but for dims of size 1, same strides.
 bool same_layout(const Tensor& a, const Tensor& b) noexcept;

@@ -114,16 +114,17 @@ std::vector<uint8_t> decode_dim_order(const Vector<uint8_t>& dim_order, size_t r
 }
 
 uint64_t dense_size_bytes(DType dtype, const std::vector<int64_t>& sizes) {
+  // Sizes of 0 count as 1, as they do in strides, which have to be countable.
   uint64_t size_bytes = dtype_size(dtype);
-  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return 0;
   for (const int64_t size : sizes) {
-    if (static_cast<uint64_t>(size) > kMaxBufferBytes / size_bytes) {
+    const auto count = static_cast<uint64_t>(std::max<int64_t>(1, size));
+    if (count > kMaxBufferBytes / size_bytes) {
       fail_load("sizes: ", dtype_name(dtype), " of ", sizes, " takes more than the ", kMaxBufferBytes,
                 " bytes this runtime allows");
     }
-    size_bytes *= static_cast<uint64_t>(size);
+    size_bytes *= count;
   }
-  return size_bytes;
+  return std::find(sizes.begin(), sizes.end(), 0) == sizes.end() ? size_bytes : 0;
 }
 
 Tensor decode_tensor(const Table& table, DataTables& data, const std::vector<uint64_t>& arena_sizes) {

@@ -237,6 +237,11 @@ REFUSED("rank above 16", "val.sizes: rank is 17, at most 16",
         p.tensor(T::kInput)[2] = numbers(std::vector<int32_t>(17, 1)))
 REFUSED("sizes whose product overflows", "val.sizes: float32 of [2147483647, 2147483647] takes more than",
         p.tensor(T::kInput)[2] = numbers<int32_t>({INT32_MAX, INT32_MAX}))
+REFUSED("sizes whose product overflows beside one of 0",
+        "val.sizes: float32 of [0, 2147483647, 2147483647] takes more than", {
+          p.tensor(T::kInput)[2] = numbers<int32_t>({0, INT32_MAX, INT32_MAX});
+          p.tensor(T::kInput)[3] = numbers<uint8_t>({0, 1, 2});
+        })
 REFUSED("dim order that repeats a dim", "val.dim_order[1]: is 0, expected a permutation of 0 to 1",
         p.tensor(T::kInput)[3] = numbers<uint8_t>({0, 0}))
 REFUSED("dim order out of range", "val.dim_order[1]: is 2, expected a permutation",

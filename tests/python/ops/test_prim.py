@@ -157,3 +157,19 @@ def test_views_share_memory(dtype, size):
     array = (np.arange(6).reshape(2, 3) % 2).astype(dtype)
     (got,) = en.Runtime.get().load_program(program.build()).load_method("forward")([array])
     np.testing.assert_array_equal(got, array.reshape(size))
+
+
+@pytest.mark.parametrize("operator", ["executorch_prim::et_view.default", "aten::expand_copy.out"])
+def test_strides_of_no_elements_are_countable(operator):
+    program = ProgramBuilder()
+    x = program.input(np.float32, (0, 1, 1))
+    out = program.tensor(np.float32, (0, 1, 1), dynamic=True, planned=False)
+    size = [0, 1 << 40, 1 << 40]
+    if operator.startswith("aten"):
+        program.call(operator, x, size, False, out=out)
+    else:
+        program.call(operator, x, size, out)
+    program.output(out)
+    method = en.Runtime.get().load_program(program.build()).load_method("forward")
+    with pytest.raises(en.ExecutionError, match=r"expected fewer elements|too large"):
+        method([np.zeros((0, 1, 1), np.float32)])
