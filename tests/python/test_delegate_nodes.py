@@ -405,6 +405,24 @@ def test_scalars_do_not_take_several_results() -> None:
         en.Runtime.get().load_program(p.build()).load_method("forward")([np.ones(5, np.float32)])
 
 
+@pytest.mark.parametrize("node", ["StaticReshape", "StaticTranspose"])
+def test_scalars_are_reshaped_and_transposed(node: str) -> None:
+    """Exporters give scalars one dim of 1, and write no items of a shape or permutation."""
+    nodes: dict[str, dict[str, Any]] = {
+        "StaticReshape": {"num_dims": 0, "new_shape": []},
+        "StaticTranspose": {"num_dims": 0, "perm": []},
+    }
+    g = PayloadBuilder()
+    g.node(node, input=g.input((1,)), output=(value := g.value((1,))), **nodes[node])
+    g.node("Square", input=value, output=g.output((1,)))
+    p = ProgramBuilder()
+    x, y = p.input(np.float32, ()), p.tensor(np.float32, ())
+    p.delegate_call("XnnpackBackend", g.build(), [x], [y])
+    p.output(y)
+    result = en.Runtime.get().load_program(p.build()).load_method("forward")([np.float32(3)])[0]
+    assert result.shape == () and result == 9
+
+
 def softmax(x: np.ndarray, axis: int) -> np.ndarray:
     powers = np.exp(x - x.max(axis, keepdims=True))
     return np.asarray(powers / powers.sum(axis, keepdims=True))

@@ -148,11 +148,14 @@ void read_attention(NodeReader& reader) {
 
 void read_parameters(NodeReader& reader, Node& node) {
   switch (node.type) {
+    // Scalars have one dim of 1, where these lists have no items.
     case NodeType::kStaticTranspose:
       assign(node.perm, reader.counted_list(1, "perm"));
+      if (node.perm.empty()) node.perm = {0};
       return read_unary(reader, 2);
     case NodeType::kStaticReshape:
       assign(node.new_shape, reader.counted_list(1, "new_shape"));
+      if (node.new_shape.empty()) node.new_shape = {1};
       return read_unary(reader, 2);
     case NodeType::kStaticSlice:
       assign(node.offsets, reader.counted_list(1, "offsets"));
