@@ -63,6 +63,9 @@ void input(const uint8_t* const* pixels, size_t channels, uint8_t flip, int16_t*
   }
 }
 
+// Bytes ahead of the products that weights are fetched into the second-level cache: a panel's hardly fit there.
+constexpr size_t kWeightsAhead = 24 * 1024;
+
 template <size_t R>
 void multiply_rows(const int16_t* a, size_t a_stride, const int16_t* weights, size_t pairs, int32_t* products) {
   I32 sum[R][2] = {};
@@ -71,6 +74,8 @@ void multiply_rows(const int16_t* a, size_t a_stride, const int16_t* weights, si
   for (; pairs != 0; --pairs, w += 2 * kVectorBytes) {
     const I32 w0 = (I32)load_bytes(w), w1 = (I32)load_bytes(w + kVectorBytes);
     hide(rows.stride);
+#pragma GCC unroll 4
+    for (size_t line = 0; line < 2 * kVectorBytes; line += 64) __builtin_prefetch(w + kWeightsAhead + line, 0, 2);
 #pragma GCC unroll 16
     for (size_t i = 0; i < R; ++i) {
       const I32 x = broadcast_word(rows.row(i));
