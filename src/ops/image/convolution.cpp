@@ -14,9 +14,8 @@ namespace enr::ops {
 
 namespace {
 
-void convolution_out(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, Sizes stride,
-                     Sizes padding, Sizes dilation, bool transposed, Sizes output_padding, int64_t groups,
-                     Tensor& out) {
+void convolve(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, Sizes stride,
+              Sizes padding, Sizes dilation, bool transposed, Sizes output_padding, int64_t groups, Tensor& out) {
   const ConvolutionArguments args =
       convolution_arguments(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
   require_dtype(out, input.dtype, "out");
@@ -34,10 +33,22 @@ void convolution_out(OpContext& context, const Tensor& input, const Tensor& weig
   (is_single && has_plan ? convolve_float : convolve_plain)(context, args, input, weight, bias, out);
 }
 
+// Images without a batch are what the operators of 1, 2 and 3 dims take, not these.
+void require_batch(const Tensor& input, const Tensor& weight) {
+  if (weight.rank >= 3 && weight.rank <= 5) require_rank(input, weight.rank, "input");
+}
+
+void convolution_out(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, Sizes stride,
+                     Sizes padding, Sizes dilation, bool transposed, Sizes output_padding, int64_t groups,
+                     Tensor& out) {
+  require_batch(input, weight);
+  convolve(context, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out);
+}
+
 void conv_out(OpContext& context, const Tensor& input, const Tensor& weight, const Tensor* bias, Sizes stride,
               Sizes padding, Sizes dilation, int64_t groups, Tensor& out) {
   const int64_t none = 0;
-  convolution_out(context, input, weight, bias, stride, padding, dilation, false, Sizes(&none, 1), groups, out);
+  convolve(context, input, weight, bias, stride, padding, dilation, false, Sizes(&none, 1), groups, out);
 }
 
 // The flags choose among libraries of other devices.
@@ -74,8 +85,8 @@ void conv_tbc_out(OpContext& context, const Tensor& self, const Tensor& weight, 
   context.resize(out, {args.output[2], args.batch, args.output_channels});
   Tensor staging = out.is_contiguous() ? out : scratch_tensor(context, out.dtype, out.sizes());
   Tensor result = permuted(staging, {1, 2, 0});
-  convolution_out(context, input, filter, &bias, Sizes(&one, 1), Sizes(&pad, 1), Sizes(&one, 1), false, Sizes(&none, 1),
-                  1, result);
+  convolve(context, input, filter, &bias, Sizes(&one, 1), Sizes(&pad, 1), Sizes(&one, 1), false, Sizes(&none, 1), 1,
+           result);
   if (staging.data != out.data) copy_elements(context, staging, out);
 }
 

@@ -61,6 +61,9 @@ void convolution_backward_out(OpContext& context, const Tensor& grad_output, con
                               Tensor* out1, Tensor* out2) {
   const ConvolutionArguments a =
       convolution_arguments(input, weight, nullptr, stride, padding, dilation, transposed, output_padding, groups);
+  if (!transposed && std::ranges::any_of(output_padding, [](int64_t more) { return more != 0; })) {
+    fail_execution("output_padding: expected 0 unless transposed, got ", output_padding);
+  }
   require_dtype(grad_output, input.dtype, "grad_output");
   require_sizes(grad_output, a.output_sizes(input.rank), "grad_output");
   if (!is_floating(input.dtype)) fail_execution("input: expected a floating dtype, got ", describe(input));

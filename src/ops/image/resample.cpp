@@ -52,7 +52,7 @@ Target target_of(const Tensor& input, Sizes output_size, std::optional<double> s
   Target target = target_of(input, OptionalSizes(output_size), std::nullopt);
   // A step of more than the whole input would give no output, and tables without end.
   const auto require_scale = [](const std::optional<double>& scale, int64_t size, const char* what) {
-    if (!scale || *scale <= 0 || *scale * static_cast<double>(size + 1) >= 1) return;
+    if (!scale || !(*scale > 0) || *scale * static_cast<double>(size + 1) >= 1) return;
     fail_execution(what, ": expected a scale that leaves some of ", size, " pixels, got ", *scale);
   };
   require_scale(scale_height, input.size(2), "scales_h");

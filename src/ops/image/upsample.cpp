@@ -53,7 +53,7 @@ Axes<kDims> axes_of(const Tensor& self, Sizes output_size, const std::array<Opti
     if (axes[d].output < 1) fail_execution("output_size: expected at least 1, got ", output_size);
     if (axes[d].input < 1) fail_execution("self: expected pixels, got shape ", self.sizes());
     // A step of more than the whole input would give no output, and tables without end.
-    const bool fits = !scales[d] || *scales[d] <= 0 || *scales[d] * static_cast<double>(axes[d].input + 1) >= 1;
+    const bool fits = !scales[d] || !(*scales[d] > 0) || *scales[d] * static_cast<double>(axes[d].input + 1) >= 1;
     if (!fits)
       fail_execution("scales: expected a scale that leaves some of ", axes[d].input, " pixels, got ", *scales[d]);
   }

@@ -96,8 +96,8 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
   require_floating(weight.dtype, "weight");
   require_rank(weight, 2, "weight");
   // Of indices with more dims, eager takes the first as many as the first dim has.
-  if (indices.rank == 0 || indices.numel() < indices.size(0)) {
-    fail_execution("indices: expected rank 1, got shape ", indices.sizes());
+  if (indices.rank == 0 || indices.rank > 2 || indices.numel() < indices.size(0)) {
+    fail_execution("indices: expected rank 1 or 2, got shape ", indices.sizes());
   }
   require_rank(offsets, 1, "offsets");
   require_indices(indices, offsets);
@@ -123,6 +123,9 @@ void embedding_bag_out(OpContext& context, const Tensor& weight, const Tensor& i
   // The last offset counts only where eager sums without a list of the bag of each index.
   const bool sums_unlisted = !is_max && padding_idx < 0 && weight.dtype != DType::kFloat64 && width != 0;
   const bool is_listed = !is_sum || !sums_unlisted;
+  if (!b.offsets.empty() && b.offsets.back() > b.count) {
+    fail_execution("offsets: expected at most ", b.count, " at the end, got ", b.offsets.back());
+  }
   if (!sums_unlisted) b.offsets.resize(static_cast<size_t>(b.bags));
   for (size_t i = 0; i < b.offsets.size(); ++i) {
     const int64_t least = i == 0 ? 0 : b.offsets[i - 1];

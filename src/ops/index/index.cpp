@@ -49,6 +49,7 @@ void gather_region(const IndexedTransfer& transfer, std::byte* view, const std::
 
 void index_out(OpContext& context, const Tensor& self, OptionalTensors indices, Tensor& out) {
   require_dtype(out, self.dtype, "out");
+  if (indices.items.empty()) fail_execution("indices: expected at least one, got none");
   const IndexedRegion region = resolve_indices(context, self, indices);
   context.resize(out, region.shape);
   if (out.numel() == 0) return;

@@ -13,6 +13,7 @@
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/strided_view.h"
+#include "ops/type_rules.h"
 
 namespace enr::ops {
 
@@ -260,6 +261,7 @@ void index_fill_scalar_out(OpContext& context, const Tensor& self, int64_t dim, 
 void index_fill_tensor_out(OpContext& context, const Tensor& self, int64_t dim, const Tensor& index,
                            const Tensor& value, Tensor& out) {
   require_rank(value, 0, "value");
+  if (!is_complex(self.dtype)) require_real(value.dtype, "value");
   require_convertible(value.dtype, self.dtype, "value");
   Element element;
   std::memcpy(element.bytes.data(), row_major_as(context, value, self.dtype), dtype_size(self.dtype));

@@ -6,6 +6,7 @@
 
 #include "ops/families.h"
 #include "ops/linear_algebra/matrices.h"
+#include "ops/type_rules.h"
 
 namespace enr::ops {
 
@@ -193,9 +194,10 @@ void solve(const LowerTriangle<T>& a, const int32_t* pivots, T* b, size_t column
 void check_pivots(const int32_t* pivots, size_t n) {
   for (size_t k = 0; k < n; ++k) {
     const int64_t row = std::abs(int64_t{pivots[k]});
-    if (row < 1 || row > static_cast<int64_t>(n)) {
-      fail_execution("pivots: expected numbers from 1 to ", n, ", or their negatives, got ", pivots[k]);
-    }
+    if (row >= 1 && row <= static_cast<int64_t>(n)) continue;
+    fail_execution("pivots: expected numbers from 1 to ", n, ", or their negatives, got ", pivots[k]);
+  }
+  for (size_t k = 0; k < n; ++k) {
     if (pivots[k] > 0) continue;
     if (k + 1 == n || pivots[k + 1] > 0)
       fail_execution("pivots: expected a negative number beside each negative one, got a single one at ", k);
@@ -208,7 +210,9 @@ void ldl_solve_out(OpContext& context, const Tensor& ld, const Tensor& pivots, c
   require_square(ld, "LD");
   require_matrices(b, "B");
   require_dtype(b, ld.dtype, "B");
-  require_dtype(pivots, DType::kInt32, "pivots");
+  if (!is_integral_or_bool(pivots.dtype) || is_bool(pivots.dtype)) {
+    fail_execution("pivots: expected a whole number dtype, got ", describe(pivots));
+  }
   require_sizes(pivots, ld.sizes().first(ld.rank - 1u), "pivots");
   if (b.size(b.rank - 2u) != ld.size(ld.rank - 1u)) {
     fail_execution("B: expected rows and batches as LD of shape ", ld.sizes(), " has, got ", b.sizes());

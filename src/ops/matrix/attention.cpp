@@ -245,8 +245,19 @@ void attend(OpContext& context, const Arguments& arguments, const Geometry& geom
 
 void attention_out(OpContext& context, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor* mask,
                    double dropout, bool is_causal, std::optional<double> scale, bool enable_gqa, Tensor& out) {
-  const Arguments arguments{query, key, value, mask, is_causal, scale, enable_gqa};
+  // Of four dims eager computes a mask and causality together.
+  const Arguments arguments{.query = query,
+                            .key = key,
+                            .value = value,
+                            .mask = mask,
+                            .is_causal = is_causal,
+                            .scale = scale,
+                            .shares_heads = enable_gqa,
+                            .excludes_both = query.rank != 4};
   const Geometry geometry(arguments, dropout);
+  if (mask != nullptr && mask->rank < 2) {
+    fail_execution("attn_mask: expected at least rank 2, got shape ", mask->sizes());
+  }
   require_same_dtype(out, query.dtype, "out");
   context.resize(out, with_matrix(geometry.leading, geometry.queries, geometry.value_size));
   attend(context, arguments, geometry, out);
@@ -264,6 +275,14 @@ void flash_attention_out(OpContext& context, const Tensor& query, const Tensor& 
                             .excludes_both = false};
   const Geometry geometry(arguments, dropout);
   require_rank(query, 4, "query");
+  require_rank(key, 4, "key");
+  require_rank(value, 4, "value");
+  if (geometry.value_size != geometry.head_size) {
+    fail_execution("value: expected a last size of ", geometry.head_size, " as query has, got shape ", value.sizes());
+  }
+  if (mask != nullptr && mask->rank != 2 && mask->rank != 4) {
+    fail_execution("attn_mask: expected rank 2 or 4, got shape ", mask->sizes());
+  }
   require_same_dtype(out, query.dtype, "out0");
   require_same_dtype(log_sums, computing_dtype(query.dtype), "out1");
   context.resize(out, with_matrix(geometry.leading, geometry.queries, geometry.value_size), "out0");
@@ -286,11 +305,15 @@ void math_attention_out(OpContext& context, const Tensor& query, const Tensor& k
                         const Tensor* mask, double dropout, bool is_causal, const Tensor* dropout_mask,
                         std::optional<double> scale, bool enable_gqa, Tensor& out, Tensor& weights) {
   if (dropout_mask != nullptr) fail_execution("dropout_mask: expected None outside training, got a tensor");
+  if (!(dropout > 0)) dropout = 0;  // eager drops nothing then
   const auto is_single = [](const Tensor& tensor) {
     return is_floating(tensor.dtype) && tensor.dtype != DType::kFloat64;
   };
-  const bool is_mixed = key.dtype != query.dtype && value.dtype == key.dtype && is_single(key) &&
-                        (is_single(query) || is_integral_or_bool(query.dtype));
+  const auto is_any_single = [&](const Tensor& tensor) {
+    return is_single(tensor) || is_integral_or_bool(tensor.dtype);
+  };
+  const bool is_mixed = key.dtype != query.dtype && is_any_single(query) && is_any_single(key) && is_single(value) &&
+                        (value.dtype == key.dtype || (value.dtype == query.dtype && !is_single(key)));
   const Tensor q = is_mixed ? as_float(context, query) : query;
   const Tensor k = is_mixed ? as_float(context, key) : key;
   const Tensor v = is_mixed ? as_float(context, value) : value;

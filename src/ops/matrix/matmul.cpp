@@ -376,8 +376,16 @@ void linear_out(OpContext& context, const Tensor& input, const Tensor& weight, c
   Shape shape(input.sizes());
   if (is_row) --shape.rank;
   if (!is_row) shape[shape.rank - 1] = outputs;
+  Tensor row;
   if (bias != nullptr) {
     require_same_dtype(input, *bias, "bias");
+    if (shape.rank == 1 && bias->rank == 2 && bias->size(0) == 1) {  // what eager computes has one row
+      row = *bias;
+      row.rank = 1;
+      row.dim_order_array[0] = 0;
+      row.set_sizes(bias->sizes().subspan(1));
+      bias = &row;
+    }
     require_broadcasts(*bias, shape, "bias");
     p.addend = bias;
   }

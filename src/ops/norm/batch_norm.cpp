@@ -80,6 +80,7 @@ void with_batch_statistics(OpContext& context, const Tensor& input, const Tensor
                            Tensor& save_mean, Tensor& save_invstd) {
   BatchNorm norm(context, input, weight, bias);
   require_castable(input.dtype, out);
+  if (input.numel() == 0) fail_execution("input: expected elements to take statistics of, got shape ", input.sizes());
   for (Tensor* running : {running_mean, running_var}) {
     if (running != nullptr) require_parameter_dtype(*running, input, "running statistics");
     if (running != nullptr) channel_values(context, *running, norm.channels, running->dtype, "running statistics");

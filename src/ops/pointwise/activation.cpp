@@ -163,7 +163,9 @@ template <class F>
 void shrink_out(OpContext& context, const Tensor& self, const Scalar& limit, Tensor& out) {
   require_floating(self.dtype, "self");
   const double lambda = limit.to<double>();
-  if (std::is_same_v<F, SoftShrink> && !(lambda >= 0)) fail_execution("lambd: expected at least 0, got ", lambda);
+  if (std::is_same_v<F, SoftShrink> && !(lambda >= 0 && std::isfinite(lambda))) {
+    fail_execution("lambd: expected a finite number of at least 0, got ", lambda);
+  }
   run_floating(context, scalar_unary_loop<F>(self.dtype), self, {lambda}, out);
 }
 

@@ -99,6 +99,8 @@ void fake_quantize_per_tensor_switched_out(OpContext& context, const Tensor& sel
   levels.check();
   require_same_dtype(out, self.dtype, "out0");
   require_dtype(mask, DType::kBool, "out1");
+  const auto factor = static_cast<float>(scalar_of(context, scale, "scale"));
+  const auto zero = static_cast<float>(std::trunc(scalar_of(context, zero_point, "zero_point")));
   if (scalar_of(context, enabled, "fake_quant_enabled") == 0) {
     context.resize(out, self.sizes(), "out0");
     context.resize(mask, self.sizes(), "out1");
@@ -106,16 +108,15 @@ void fake_quantize_per_tensor_switched_out(OpContext& context, const Tensor& sel
     std::memset(mask.data, 1, mask.size_bytes());
     return;
   }
-  const auto factor = static_cast<float>(scalar_of(context, scale, "scale"));
-  const auto zero = static_cast<float>(std::trunc(scalar_of(context, zero_point, "zero_point")));
   fake_quantize(context, self, {{factor}, {zero}}, static_cast<size_t>(self.numel()), levels, out, &mask);
 }
 
 // The parameters of each channel, and the elements of a channel's run.
 Parameters channel_parameters(OpContext& context, const Tensor& self, const Tensor& scale, const Tensor& zero_point,
                               int64_t axis, size_t& inner) {
-  const size_t d = normalize_dim(axis, self.rank, "axis");
   if (self.rank == 0) fail_execution("self: expected channels, got a single number");
+  if (axis < 0) fail_execution("axis: expected 0 to ", self.rank - 1, ", got ", axis);
+  const size_t d = normalize_dim(axis, self.rank, "axis");
   const int64_t channels = self.size(d);
   require_sizes(scale, Sizes(&channels, 1), "scale");
   require_sizes(zero_point, Sizes(&channels, 1), "zero_point");
@@ -125,14 +126,17 @@ Parameters channel_parameters(OpContext& context, const Tensor& self, const Tens
   return {{scales, scales + channels}, {zeros, zeros + channels}, true, is_floating(zero_point.dtype)};
 }
 
+void require_scale_dtype(const Tensor& scale) {
+  if (scale.dtype == DType::kFloat32 || scale.dtype == DType::kBFloat16) return;
+  fail_execution("scale: expected float32 or bfloat16, got ", describe(scale));
+}
+
 void fake_quantize_per_channel_out(OpContext& context, const Tensor& self, const Tensor& scale,
                                    const Tensor& zero_point, int64_t axis, int64_t quant_min, int64_t quant_max,
                                    Tensor& out, Tensor& mask) {
   const Levels levels{quant_min, quant_max};
   levels.check();
-  if (scale.dtype != DType::kFloat32 && scale.dtype != DType::kBFloat16) {
-    fail_execution("scale: expected float32 or bfloat16, got ", describe(scale));
-  }
+  require_scale_dtype(scale);
   if (zero_point.dtype != DType::kInt32 && zero_point.dtype != DType::kFloat32 && zero_point.dtype != DType::kFloat16) {
     fail_execution("zero_point: expected int32, float32 or float16, got ", describe(zero_point));
   }
@@ -150,12 +154,17 @@ float learned_zero_point(float zero_point, const Levels& levels) {
       std::fmin(std::fmax(zero_point, static_cast<float>(levels.min)), static_cast<float>(levels.max)));
 }
 
+// The parameter of the whole tensor, which eager keeps in a list.
+float first_of(OpContext& context, const Tensor& list, const char* what) {
+  if (list.rank == 0 || list.numel() == 0) fail_execution(what, ": expected a list of a number, got ", describe(list));
+  return *row_major_as<float>(context, list);
+}
+
 void fake_quantize_learned_out(OpContext& context, const Tensor& self, const Tensor& scale, const Tensor& zero_point,
                                int64_t quant_min, int64_t quant_max, double, Tensor& out) {
   const Levels levels{quant_min, quant_max};
   levels.check();
-  const auto factor = static_cast<float>(scalar_of(context, scale, "scale"));
-  const auto zero = static_cast<float>(scalar_of(context, zero_point, "zero_point"));
+  const float factor = first_of(context, scale, "scale"), zero = first_of(context, zero_point, "zero_point");
   fake_quantize(context, self, {{factor}, {learned_zero_point(zero, levels)}}, static_cast<size_t>(self.numel()),
                 levels, out, nullptr);
 }
@@ -165,6 +174,7 @@ void fake_quantize_learned_per_channel_out(OpContext& context, const Tensor& sel
                                            double, Tensor& out) {
   const Levels levels{quant_min, quant_max};
   levels.check();
+  require_scale_dtype(scale);
   size_t inner = 0;
   Parameters parameters = channel_parameters(context, self, scale, zero_point, axis, inner);
   for (float& zero : parameters.zero_points) zero = learned_zero_point(zero, levels);

@@ -34,7 +34,7 @@ void fill(OpContext& context, const Tensor& like, Tensor& out, const Next& next)
 
 void cauchy_out(OpContext& context, const Tensor& self, double median, double sigma, Ignored, Tensor& out) {
   if (!(sigma > 0)) fail_execution("sigma: expected more than 0, got ", sigma);
-  require_floating(out.dtype, "out");
+  require_floating(self.dtype, "self");
   fill(context, self, out,
        [&] { return median + sigma * std::tan(std::numbers::pi * (open_uniform(context.random()) - 0.5)); });
 }

@@ -58,7 +58,7 @@ void bernoulli_tensor_out(OpContext& context, const Tensor& self, const Tensor& 
 
 void exponential_out(OpContext& context, const Tensor& self, double rate, Ignored, Tensor& out) {
   if (!(rate > 0)) fail_execution("lambd: expected more than 0, got ", rate);
-  require_floating(out.dtype, "out");
+  require_floating(self.dtype, "self");
   context.resize(out, self.sizes());
   RowMajorOut to(context, out, DType::kFloat64);
   kernels::random_exponential(context.random(), to.as<double>(), static_cast<size_t>(out.numel()), 1 / rate);

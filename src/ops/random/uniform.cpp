@@ -1,5 +1,7 @@
 // Uniform random numbers: reals, integers, permutations.
 
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +13,17 @@
 namespace enr::ops {
 
 namespace {
+
+// The whole numbers a dtype holds; all of int64 for the others.
+std::pair<int64_t, int64_t> integer_limits(DType dtype) noexcept {
+  if (is_bool(dtype)) return {0, 1};
+  if (!is_integer(dtype) || dtype_size(dtype) == 8) {
+    return {is_unsigned(dtype) ? 0 : std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+  }
+  const size_t bits = 8 * dtype_size(dtype);
+  if (is_unsigned(dtype)) return {0, (int64_t{1} << bits) - 1};
+  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
 
 // Number `random` of 2^64 as one of `span`: the high half of their product.
 uint64_t below(uint64_t random, uint64_t span) noexcept {
@@ -34,6 +47,10 @@ int mantissa_bits(DType dtype) noexcept {
 
 void fill_integers(OpContext& context, Tensor& out, int64_t low, int64_t last) {
   require_convertible(DType::kInt64, out.dtype, "out");
+  const auto [least, most] = integer_limits(out.dtype);
+  if (low < least || last > most) {
+    fail_execution("out: expected a dtype that holds ", low, " to ", last, ", got ", dtype_name(out.dtype));
+  }
   RowMajorOut result(context, out, DType::kInt64);
   auto* to = result.as<int64_t>();
   const auto count = static_cast<size_t>(out.numel());
@@ -72,7 +89,9 @@ void rand_like_out(OpContext& context, const Tensor& self, Ignored, Tensor& out)
   rand_out(context, self.sizes(), out);
 }
 void uniform_out(OpContext& context, const Tensor& self, double from, double to, Ignored, Tensor& out) {
-  if (!(from <= to)) fail_execution("from: expected at most ", to, ", got ", from);
+  if (!std::isfinite(to)) fail_execution("to: expected a finite number, got ", to);
+  if (!std::isfinite(from) || from > to)
+    fail_execution("from: expected a finite number of at most ", to, ", got ", from);
   context.resize(out, self.sizes());
   fill_uniform(context, out, from, to);
 }

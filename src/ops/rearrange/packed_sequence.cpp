@@ -16,6 +16,7 @@ void pack_padded_sequence_out(OpContext& context, const Tensor& input, const Ten
   require_dtype(lengths, DType::kInt64, "lengths");
   require_dtype(batch_sizes, DType::kInt64, "out1");
   require_rank(lengths, 1, "lengths");
+  if (input.numel() == 0) fail_execution("input: expected elements, got shape ", input.sizes());
   if (input.rank < 2) fail_execution("input: expected steps and sequences, got shape ", input.sizes());
   const int64_t steps = input.size(batch_first ? 1 : 0), batch = input.size(batch_first ? 0 : 1);
   if (lengths.size(0) != batch || batch == 0) {

@@ -55,14 +55,6 @@ void view_copy_out(OpContext& context, const Tensor& self, Sizes size, Tensor& o
 }
 
 // The strides are those of the tensor that the exporter traced, which may have been a view: the elements count.
-void reshape_alias_copy_out(OpContext& context, const Tensor& self, Sizes size, Sizes stride, Tensor& out) {
-  require_one_for_each_size(stride, size, "stride");
-  if (std::ranges::any_of(size, [](int64_t s) { return s < 0; })) {
-    fail_execution("size: expected sizes of at least 0, got ", size);
-  }
-  view_copy_out(context, self, size, out);
-}
-
 // Reinterprets the bytes of the last dim.
 void view_dtype_copy_out(OpContext& context, const Tensor& self, DType dtype, Tensor& out) {
   require_dtype(out, dtype, "out");
@@ -189,7 +181,6 @@ void t_copy_out(OpContext& context, const Tensor& self, Tensor& out) {
 void register_reshape(OperatorTable& table) {
   table.add<view_copy_out>("aten::view_copy.out", "self, size, out");
   table.add<view_copy_out>("aten::_unsafe_view.out", "self, size, out");
-  table.add<reshape_alias_copy_out>("aten::_reshape_alias_copy.out", "self, size, stride, out");
   table.add<view_dtype_copy_out>("aten::view_copy.dtype_out", "self, dtype, out");
   table.add<unsqueeze_copy_out>("aten::unsqueeze_copy.out", "self, dim, out");
   table.add<squeeze_copy_out>("aten::squeeze_copy.out", "self, out");

@@ -279,8 +279,16 @@ void as_strided_copy_out(OpContext& context, const Tensor& self, Sizes size, Siz
   copy_part(context, strided_window(self.data, self.dtype, self.numel(), size, stride, storage_offset), out);
 }
 
+// A view of the elements in row-major order.
+void reshape_alias_copy_out(OpContext& context, const Tensor& self, Sizes size, Sizes stride, Tensor& out) {
+  copy_part(context, strided_window(row_major(context, self), self.dtype, self.numel(), size, stride, 0), out);
+}
+
 void as_strided_scatter_out(OpContext& context, const Tensor& self, const Tensor& src, Sizes size, Sizes stride,
                             std::optional<int64_t> storage_offset, Tensor& out) {
+  for (size_t d = 0; d < std::min(size.size(), stride.size()); ++d) {
+    if (size[d] > 1 && stride[d] == 0) fail_execution("stride: expected strides of at least 1, got ", stride);
+  }
   scatter_part(context, self, src, out, [&](StridedView& view) {
     view = strided_window(view.data, view.dtype, self.numel(), size, stride, storage_offset);
   });
@@ -303,6 +311,7 @@ void register_slice(OperatorTable& table) {
   table.add<diagonal_copy_out>("aten::diagonal_copy.out", "self, offset, dim1, dim2, out");
   table.add<diagonal_scatter_out>("aten::diagonal_scatter.out", "self, src, offset, dim1, dim2, out");
   table.add<as_strided_copy_out>("aten::as_strided_copy.out", "self, size, stride, storage_offset, out");
+  table.add<reshape_alias_copy_out>("aten::_reshape_alias_copy.out", "self, size, stride, out");
   table.add<as_strided_scatter_out>("aten::as_strided_scatter.out", "self, src, size, stride, storage_offset, out");
 }
 

@@ -87,6 +87,9 @@ void ctc_loss_out(OpContext& context, const Tensor& log_probs, const Tensor& tar
       if (one < 0 || one >= classes) fail_execution("targets: expected from 0 to ", classes - 1, ", got ", one);
     }
   }
+  if (targets.rank == 1 && position != targets.size(0)) {
+    fail_execution("targets: expected ", position, " labels, as target_lengths add up to, got ", targets.size(0));
+  }
   context.resize(losses, {batch}, "out0");
   context.resize(log_alpha, {batch, frames, 2 * longest + 1}, "out1");
 
@@ -110,7 +113,7 @@ void ctc_loss_tensor_out(OpContext& context, const Tensor& log_probs, const Tens
                          const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank, bool zero_infinity,
                          Tensor& losses, Tensor& log_alpha) {
   const auto read = [&](const Tensor& lengths, const char* what) {
-    if (!is_integral_or_bool(lengths.dtype)) fail_execution(what, ": expected integers, got ", describe(lengths));
+    if (!is_integer(lengths.dtype)) fail_execution(what, ": expected integers, got ", describe(lengths));
     return Sizes(row_major_as<int64_t>(context, lengths), static_cast<size_t>(lengths.numel()));
   };
   ctc_loss_out(context, log_probs, targets, read(input_lengths, "input_lengths"),

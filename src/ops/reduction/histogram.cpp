@@ -47,7 +47,9 @@ void check(const Tensor& self, const Tensor* weight) {
   require_floating(self.dtype, "self");
   if (weight == nullptr) return;
   require_dtype(*weight, self.dtype, "weight");
-  require_sizes(*weight, self.sizes(), "weight");
+  if (weight->numel() != self.numel()) {
+    fail_execution("weight: expected ", self.numel(), " elements as self has, got shape ", weight->sizes());
+  }
 }
 
 void write_edges(OpContext& context, const std::vector<double>& edges, Tensor& out) {
@@ -78,12 +80,8 @@ void histogram_bin_ct_out(OpContext& context, const Tensor& self, int64_t bins,
     fail_execution("range: expected finite numbers in order, got ", low, " and ", high);
   }
   if (low == high) {
-    low -= 1;
-    high += 1;
-    if (range) {
-      low = (*range)[0] - 0.5;
-      high = (*range)[1] + 0.5;
-    }
+    low -= 0.5;
+    high += 0.5;
   }
   std::vector<double> edges(static_cast<size_t>(bins) + 1);
   for (size_t i = 0; i < edges.size(); ++i) {
@@ -99,12 +97,12 @@ void histogram_bins_tensor_out(OpContext& context, const Tensor& self, const Ten
   check(self, weight);
   require_dtype(bins, self.dtype, "bins");
   require_rank(bins, 1, "bins");
-  if (bins.size(0) < 1) fail_execution("bins: expected at least one edge, got none");
+  if (bins.size(0) < 2) fail_execution("bins: expected at least two edges, got ", bins.size(0));
   const auto* from = row_major_as<double>(context, bins);
   const std::vector<double> edges(from, from + bins.size(0));
   context.resize(hist, {bins.size(0) - 1}, "hist");
   context.resize(bin_edges, bins.sizes(), "bin_edges");
-  if (edges.size() > 1) count_bins(context, self, edges, false, weight, density, hist);
+  count_bins(context, self, edges, false, weight, density, hist);
   write_edges(context, edges, bin_edges);
 }
 

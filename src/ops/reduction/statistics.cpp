@@ -149,9 +149,21 @@ void norm_out(OpContext& context, const Tensor& self, const std::optional<Scalar
               Tensor& out) {
   vector_norm(context, self, order(p), dims, keepdim, out);
 }
+// Numbers are converted to `dtype` before they are added up, which may not lose any.
+void require_norm_dtype(const Tensor& self, DType dtype) {
+  if (is_complex(self.dtype) != is_complex(dtype)) {
+    fail_execution("dtype: expected a ", is_complex(self.dtype) ? "complex" : "real", " dtype for self of ",
+                   dtype_name(self.dtype), ", got ", dtype_name(dtype));
+  }
+  if (promote(self.dtype, dtype) != dtype) {
+    fail_execution("dtype: expected one that holds ", dtype_name(self.dtype), ", got ", dtype_name(dtype));
+  }
+}
+
 void norm_dtype_out(OpContext& context, const Tensor& self, const std::optional<Scalar>& p, Sizes dims, bool keepdim,
                     DType dtype, Tensor& out) {
-  require_same_dtype(out, dtype, "out");
+  require_norm_dtype(self, dtype);
+  require_same_dtype(out, real_dtype(dtype), "out");
   vector_norm(context, self, order(p), dims, keepdim, out);
 }
 void norm_scalar_out(OpContext& context, const Tensor& self, const Scalar& p, Tensor& out) {
@@ -159,11 +171,13 @@ void norm_scalar_out(OpContext& context, const Tensor& self, const Scalar& p, Te
 }
 void norm_scalar_dtype_out(OpContext& context, const Tensor& self, const std::optional<Scalar>& p, DType dtype,
                            Tensor& out) {
-  require_same_dtype(out, dtype, "out");
+  require_norm_dtype(self, dtype);
+  require_same_dtype(out, real_dtype(dtype), "out");
   vector_norm(context, self, order(p), std::nullopt, false, out);
 }
 void linalg_vector_norm_out(OpContext& context, const Tensor& self, const Scalar& ord, const OptionalDims& dims,
                             bool keepdim, std::optional<DType> dtype, Tensor& out) {
+  if (dtype) require_norm_dtype(self, *dtype);
   require_same_dtype(out, real_dtype(dtype.value_or(self.dtype)), "out");
   vector_norm(context, self, ord.to<double>(), dims, keepdim, out);
 }

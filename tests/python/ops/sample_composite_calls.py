@@ -92,6 +92,7 @@ add(
     (T(1, 4, 3, 4), K, K, None, 0.0, False, None, True),
     (T(2, 1, 3, 4), T(2, 5, 4), T(1, 2, 5, 4), None, 0.0, False, None, False),
     (T(3, 4), T(5, 4, seed=1), T(5, 2, seed=1), T(1, 5), 0.0, False, None, False),
+    (Q, K, K, MASK, 0.0, True, None, False),
 )
 add(
     "_scaled_dot_product_attention_math.out",
@@ -102,6 +103,7 @@ add(
         for mask in (M([[True, False, True, True, False]]), L([[1, 0, 2, 0, -1]]), Array((3, 5), "float64"))
     ],
     *[(Q, K, T(*batch, 2, 5, 4, seed=1), None, 0.0, False, None, None, False) for batch in ((2,), (2, 1))],
+    *[(Q, Array((1, 2, 5, 4), dtype), K, None, -1.0, False, None, None, False) for dtype in ("int32", "bool")],
 )
 add(
     "_scaled_dot_product_flash_attention_for_cpu.out",
@@ -131,7 +133,7 @@ for name in ("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
     dims = 2 if name.endswith("2d") else int(name[-2])
     grid, sizes = T(1, 2, *(3, 4, 5)[:dims]), [5, 3, 7][:dims]
     CALLS[f"aten::{name}.out"] = [(grid, sizes, corners, *[None] * dims) for corners in (False, True)]
-CALLS["aten::upsample_bilinear2d.out"].append((T(1, 2, 3, 4), [6, 8], False, 2.1, 2.0))
+CALLS["aten::upsample_bilinear2d.out"] += [(T(1, 2, 3, 4), [6, 8], False, h, 2.0) for h in (2.1, float("nan"))]
 add("_upsample_bicubic2d_aa.out", *[(T(1, 2, 6, 7), [3, 9], corners, None, None) for corners in (False, True)])
 for kind in ("upsample_nearest", "_upsample_nearest_exact"):
     for dims in (1, 2, 3):

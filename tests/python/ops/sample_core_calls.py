@@ -129,7 +129,8 @@ add("bmm.out", (T(2, 3, 4), T(2, 4, 2)))
 add("addmm.out", (T(4), T(2, 3), T(3, 4), 1, 1), (T(2, 4), T(2, 3), T(3, 4), 2, 3))
 add("baddbmm.out", (T(2, 3, 2), T(2, 3, 4), T(2, 4, 2), 1, 1), (T(3, 1), T(2, 3, 4), T(2, 4, 2), 2, 1))
 add("linear.out", (T(2, 3), T(4, 3), T(4)), (T(2, 2, 3), T(4, 3), None), (T(2, 2, 3), T(3), None),
-    *[(T(2, 3), T(4, 3), T(*bias)) for bias in ((2, 4), (1, 4), (2, 1), (1,), ())])  # fmt: skip
+    *[(T(2, 3), T(4, 3), T(*bias)) for bias in ((2, 4), (1, 4), (2, 1), (1,), ())],
+    (T(3), T(4, 3), T(1, 4)))  # fmt: skip
 
 # Convolutions
 add(
@@ -208,7 +209,7 @@ add("transpose_copy.int_out", (CUBE, 0, -1))
 add("t_copy.out", (X,))
 add("view_copy.out", (X, [3, 2]), (X, [-1]))
 add("_unsafe_view.out", (X, [3, 2]))
-add("_reshape_alias_copy.out", (X, [3, 2], [2, 1]))
+add("_reshape_alias_copy.out", (X, [3, 2], [2, 1]), (X, [3, 2], [1, 3]), (X, [2, 2], [0, 1]))
 add("view_copy.dtype_out", (X, "uint8"))
 add("view_as_real_copy.out", (X,))
 add("view_as_complex_copy.out", (T(3, 2),))

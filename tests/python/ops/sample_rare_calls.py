@@ -92,7 +92,7 @@ add("linalg_ldl_factor_ex.out", *[(matrix, hermitian, False) for matrix in (POSI
     for hermitian in (False, True)], (T(2, 2, values=(0, 0, 0, 0)), False, False))  # fmt: skip
 add("linalg_ldl_solve.out", *[(A, pivots, B, hermitian) for pivots in (Array((3,), "int32", (1, 3, 3)),
     Array((3,), "int32", (-3, -3, 3)), Array((3,), "int32", (1, -2, -2))) for hermitian in (False, True)],
-    (A, Array((3,), "int32", (1, 2, 3)), T(2, 3, 1), False))  # fmt: skip
+    (A, Array((3,), "int32", (1, 2, 3)), T(2, 3, 1), False), (A, L([1, 3, 3]), B, False))  # fmt: skip
 for driver in (None, "gels", "gelsy", "gelsd", "gelss"):
     CALLS.setdefault("aten::linalg_lstsq.out", []).extend(
         (*operands, None, driver) for operands in ((A, B), (TALL, T(4, 3)), (BROAD, T(2, 1)), (BATCH, T(2, 2, seed=1)),
@@ -134,13 +134,15 @@ add(
       for reduce in ("prod", "mean", "amax", "amin") for include in (True, False)],
     (T(2, 5), 1, L([1, 1, 4]), T(2, 3, seed=1), "amax", True),
 )  # fmt: skip
-add("histogram.bin_ct_out", (X, 4, [-2.0, 2.0], None, False), (X, 3, None, POSITIVE, False), (X, 3, None, None, True))
+add("histogram.bin_ct_out", (X, 4, [-2.0, 2.0], None, False), (X, 3, None, POSITIVE, False), (X, 3, None, None, True),
+    *[(T(*shape, values=[-1.5] * size), 3, None, None, True) for shape, size in (((), 1), ((2, 2), 4))],
+    (T(3, 2, 1), 3, None, POSITIVE, False))  # fmt: skip
 EDGES = T(4, values=(-2, -0.5, 1, 2.5))
-add("histogram.bins_tensor_out", (X, EDGES, None, False), (X, EDGES, POSITIVE, True))
+add("histogram.bins_tensor_out", (X, EDGES, None, False), (X, EDGES, POSITIVE, True), (T(6), EDGES, POSITIVE, True))
 
 IMAGE = T(1, 2, 5, 6)
 add("_upsample_lanczos2d_aa.out", (IMAGE, [3, 4], False, None, None), (IMAGE, [7, 9], True, None, None),
-    (IMAGE, [2, 3], False, 0.5, 0.5))  # fmt: skip
+    (IMAGE, [2, 3], False, 0.5, 0.5), (IMAGE, [2, 3], False, float("nan"), 0.5))  # fmt: skip
 LENGTHS, OFFSETS = L([1, 0, 3]), L([0, 2, 2, 4])
 add(
     "segment_reduce.out",
@@ -170,7 +172,8 @@ add("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.out",
 add("fake_quantize_per_channel_affine_cachemask.out",
     (FINE, F([0.125, 0.3]), Array((2,), "int32", (3, 0)), 0, 0, 7), (FINE, F([0.125, 0.3]), F([1.5, 2.25]), 0, -4, 7),
     (FINE, F([0.125, 0.3, 1.0, 2.0]), Array((4,), "int32", (3, 0, 1, 2)), 1, 0, 15))  # fmt: skip
-add("_fake_quantize_learnable_per_tensor_affine.out", (FINE, F([0.125]), F([2.75]), 0, 7, 1.0))
+add("_fake_quantize_learnable_per_tensor_affine.out", (FINE, F([0.125]), F([2.75]), 0, 7, 1.0),
+    (FINE, F([0.125, 0.5]), F([[2.75], [1.0]]), 0, 7, 1.0))  # fmt: skip
 add("_fake_quantize_learnable_per_channel_affine.out",
     (FINE, F([0.125, 0.3]), F([2.75, 9.0]), 0, 0, 7, 1.0))  # fmt: skip
 

@@ -129,6 +129,7 @@ def weight_shape(g: Geometry, inputs: int, outputs: int) -> tuple[int, ...]:
 @settings(max_examples=150, deadline=None)
 def test_convolution(config, dtype, batch, has_bias, is_batched, seed, data):
     g, inputs, outputs, sizes = config
+    is_batched |= g.transposed  # only conv1d to conv3d take images without a batch
     x = small_array(seed, dtype, (batch if is_batched else 1, inputs, *sizes))
     w = small_array(seed + 1, dtype, weight_shape(g, inputs, outputs))
     b = small_array(seed + 2, dtype, (outputs,)) if has_bias else None
@@ -136,9 +137,12 @@ def test_convolution(config, dtype, batch, has_bias, is_batched, seed, data):
     magnitude = convolve(abs(wide(x)), abs(wide(w)), None if b is None else abs(wide(b)), g)
     if not is_batched:
         x, expected, magnitude = x[0], expected[0], magnitude[0]
+    name, arguments = "convolution", g.arguments()
+    if not is_batched:
+        name, arguments = f"conv{len(sizes)}d", (g.stride, g.padding, g.dilation, g.groups)
     got = call_one(
-        "aten::convolution.out",
-        In(x, data.draw(dim_orders(x.ndim))), In(w, data.draw(dim_orders(w.ndim))), b, *g.arguments(),
+        f"aten::{name}.out",
+        In(x, data.draw(dim_orders(x.ndim))), In(w, data.draw(dim_orders(w.ndim))), b, *arguments,
         dtype=dtype, shape=expected.shape, dim_order=data.draw(dim_orders(x.ndim)),
     )  # fmt: skip
     assert_sum_close(got, expected, magnitude, dtype)
