@@ -268,6 +268,26 @@ TEST_CASE("slice_copy and flip") {
   }
 }
 
+TEST_CASE("rows of every length: backwards, with gaps, one element repeated") {
+  for (const size_t element : kElementSizes) {
+    const auto size = static_cast<int64_t>(element);
+    for (int64_t columns = 1; columns < 140; ++columns) {
+      CAPTURE(element);
+      CAPTURE(columns);
+      const Shape sizes = {3, columns};
+      const Buffer in = random_bytes(static_cast<size_t>(3 * 3 * columns * size), 7);
+      for (const int64_t step : {int64_t{-1}, int64_t{-2}, int64_t{2}, int64_t{3}, int64_t{0}}) {
+        const Shape strides = {3 * columns * size, step * size};
+        const unsigned char* first = in.data() + (step < 0 ? -step * (columns - 1) * size : 0);
+        Buffer out(static_cast<size_t>(3 * columns * size)), expected(out.size());
+        strided_copy_to_contiguous(out.data(), first, strides, sizes, element);
+        copy_reference(expected.data(), contiguous(sizes, element), first, strides, sizes, element);
+        REQUIRE(out == expected);
+      }
+    }
+  }
+}
+
 TEST_CASE("pad_constant: padding, cropping, both") {
   const auto check = [](const Shape& sizes, const Shape& before, const Shape& after, size_t element) {
     CAPTURE(element);
@@ -297,6 +317,9 @@ TEST_CASE("pad_constant: padding, cropping, both") {
     check({4, 6}, {-2, 1}, {-1, -5}, element);
     check({4, 6}, {-3, 0}, {-2, 0}, element);
     check({0, 3}, {1, 1}, {1, 0}, element);
+    check({40, 30, 2}, {1, 2, 0}, {0, 3, 0}, element);
+    check({2, 30, 5}, {0, 2, 70}, {0, 1, 200}, element);
+    check({9, 4}, {0, -3}, {1, -2}, element);
     check({3}, {2}, {5}, element);
     check({}, {}, {}, element);
   }

@@ -138,39 +138,41 @@ void shorten_columns(Box& box, Inner& inner) noexcept {
   }
 }
 
-void copy_inner(const Inner& inner, char* out, const char* in) noexcept {
+// The inner part at each of the indices of `last`, a dimension of the box.
+void copy_inner(const Inner& inner, const Dim& last, char* out, const char* in) noexcept {
+  const TransposeKernels& kernels = transpose_kernels();
+  const auto rows = static_cast<size_t>(inner.row.size), columns = static_cast<size_t>(inner.column.size);
   switch (inner.kind) {
     case Inner::kRun:
-      std::memcpy(out, in, inner.run_bytes);
-      break;
+      return kernels.copy_rows(out, last.out_stride, in, last.in_stride, inner.run_bytes,
+                               static_cast<size_t>(last.size));
     case Inner::kTranspose:
-      inner.transpose(out, inner.column.out_stride, in, inner.row.in_stride, static_cast<size_t>(inner.row.size),
-                      static_cast<size_t>(inner.column.size));
-      break;
+      for (int64_t i = 0; i < last.size; ++i) {
+        inner.transpose(out + i * last.out_stride, inner.column.out_stride, in + i * last.in_stride,
+                        inner.row.in_stride, rows, columns);
+      }
+      return;
     case Inner::kStrided:
-      inner.copy_strided(out, inner.row.out_stride, in, inner.row.in_stride, static_cast<size_t>(inner.row.size));
-      break;
+      return inner.copy_strided(out, in,
+                                {last.out_stride, last.in_stride, inner.row.out_stride, inner.row.in_stride,
+                                 static_cast<size_t>(last.size), rows});
     case Inner::kRepeat:
-      transpose_kernels().repeat_rows(out, in, inner.column.in_stride, inner.run_bytes,
-                                      static_cast<size_t>(inner.row.size), static_cast<size_t>(inner.column.size));
-      break;
+      for (int64_t i = 0; i < last.size; ++i) {
+        kernels.repeat_rows(out + i * last.out_stride, in + i * last.in_stride, inner.column.in_stride, inner.run_bytes,
+                            rows, columns);
+      }
+      return;
   }
 }
 
 void copy_box(const Box& box, const Inner& inner) noexcept {
-  if (box.rank == 0) return copy_inner(inner, box.out, box.in);
+  if (box.rank == 0) return copy_inner(inner, {1, 0, 0}, box.out, box.in);
   std::array<int64_t, kMaxCopyRank> index{};
   char* out = box.out;
   const char* in = box.in;
   const Dim last = box.dims[box.rank - 1];
   for (;;) {
-    if (inner.kind == Inner::kRun) {
-      transpose_kernels().copy_rows(out, last.out_stride, in, last.in_stride, inner.run_bytes,
-                                    static_cast<size_t>(last.size));
-    }
-    for (int64_t i = 0; i < last.size && inner.kind != Inner::kRun; ++i) {
-      copy_inner(inner, out + i * last.out_stride, in + i * last.in_stride);
-    }
+    copy_inner(inner, last, out, in);
     size_t d = box.rank - 1;
     for (;;) {
       if (d-- == 0) return;

@@ -12,9 +12,12 @@ namespace enr::kernels {
 using TransposeFunction = void (*)(char* output, ptrdiff_t output_row_stride, const char* input,
                                    ptrdiff_t input_row_stride, size_t rows, size_t columns) noexcept;
 
-// output[i] = input[i]; an input stride of 0 repeats one element.
-using StridedCopyFunction = void (*)(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
-                                     size_t count) noexcept;
+// Elements of a copy's rows: output[r][i] = input[r][i] for r < rows, i < columns. An input stride of 0 repeats.
+struct StridedRows {
+  ptrdiff_t output_row_stride, input_row_stride, output_stride, input_stride;
+  size_t rows, columns;
+};
+using StridedCopyFunction = void (*)(char* output, const char* input, const StridedRows& rows) noexcept;
 
 // `rows` rows of row_bytes bytes.
 using CopyRowsFunction = void (*)(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,

@@ -267,7 +267,6 @@ void transpose_lanes(char* output, ptrdiff_t output_row_stride, const char* inpu
   }
 }
 
-// output[i] = input[i] for `count` elements, strides in bytes.
 template <size_t kSize>
 struct ElementOf;
 template <>
@@ -287,50 +286,83 @@ struct ElementOf<8> {
   using type = uint64_t;
 };
 
-// A register's lanes in reverse.
-template <class T>
-ENR_INLINE Vec<T> reverse(Vec<T> v) {
-  Vec<T> index;
+// A register's elements, or those of a smaller vector, in reverse.
+template <class T, class V>
+ENR_INLINE V reverse(V v) {
+  constexpr size_t n = sizeof(V) / sizeof(T);
+  V index;
 #pragma GCC unroll 64
-  for (size_t i = 0; i < kLanes<T>; ++i) index[i] = (T)(kLanes<T> - 1 - i);
+  for (size_t i = 0; i < n; ++i) index[i] = (T)(n - 1 - i);
 #if defined(__clang__)
-  Vec<T> result;
+  V result;
 #pragma GCC unroll 64
-  for (size_t i = 0; i < kLanes<T>; ++i) result[i] = v[index[i]];
+  for (size_t i = 0; i < n; ++i) result[i] = v[index[i]];
   return result;
 #else
   return __builtin_shuffle(v, index);
 #endif
 }
 
+// Elements [i, i + n) of a row that runs backwards from `last`, n as many as V has.
+template <class T, class V>
+ENR_INLINE void reverse_block(char* output, const char* last, size_t i) {
+  constexpr size_t n = sizeof(V) / sizeof(T);
+  V v;
+  memcpy(&v, last - (i + n - 1) * sizeof(T), sizeof v);
+  v = reverse<T>(v);
+  memcpy(output + i * sizeof(T), &v, sizeof v);
+}
+
 template <size_t kSize>
-void copy_strided(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
-                  size_t count) noexcept {
-  using T = typename ElementOf<kSize>::type;
-  constexpr size_t lanes = kLanes<T>;
+ENR_INLINE void copy_elements(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
+                              size_t columns) {
+#pragma GCC unroll 8
+  for (size_t i = 0; i < columns; ++i, output += output_stride, input += input_stride) memcpy(output, input, kSize);
+}
+
+template <class T>
+ENR_INLINE void reverse_row(char* output, const char* last, size_t columns) {
+  typedef T Lane __attribute__((vector_size(kLaneBytes)));
+  constexpr size_t lanes = kLanes<T>, few = kLaneBytes / sizeof(T);
+  constexpr ptrdiff_t size = sizeof(T);
+  if (columns < few) return copy_elements<sizeof(T)>(output, size, last, -size, columns);
   size_t i = 0;
-  if (output_stride == (ptrdiff_t)kSize && input_stride == 0) {
-    T value;
-    memcpy(&value, input, kSize);
-    const Vec<T> v = splat(value);
-    for (; i + lanes <= count; i += lanes) store((T*)(output + i * kSize), v);
-    for (; i < count; ++i) memcpy(output + i * kSize, &value, kSize);
-  } else if (output_stride == (ptrdiff_t)kSize && input_stride == -(ptrdiff_t)kSize) {
-    for (; i + lanes <= count; i += lanes) {
-      store((T*)(output + i * kSize), reverse<T>(load((const T*)(input - (ptrdiff_t)((i + lanes - 1) * kSize)))));
+  for (; i + lanes <= columns; i += lanes) reverse_block<T, Vec<T>>(output, last, i);
+  // The last block overlaps what is done.
+  for (; i < columns; i += few) reverse_block<T, Lane>(output, last, i + few <= columns ? i : columns - few);
+}
+
+template <class T>
+ENR_INLINE void repeat_element(char* output, const char* input, size_t columns) {
+  T value;
+  memcpy(&value, input, sizeof value);
+  const Vec<T> v = splat(value);
+  size_t i = 0;
+  for (; i + kLanes<T> <= columns; i += kLanes<T>) memcpy(output + i * sizeof(T), &v, sizeof v);
+  for (; i < columns; ++i) memcpy(output + i * sizeof(T), &value, sizeof value);
+}
+
+template <size_t kSize>
+void copy_strided(char* output, const char* input, const StridedRows& rows) noexcept {
+  using T = typename ElementOf<kSize>::type;
+  constexpr ptrdiff_t size = kSize;
+  const StridedRows r = rows;
+  for (size_t k = 0; k < r.rows; ++k, output += r.output_row_stride, input += r.input_row_stride) {
+    if (r.output_stride != size) {
+      copy_elements<kSize>(output, r.output_stride, input, r.input_stride, r.columns);
+    } else if (r.input_stride == 0) {
+      repeat_element<T>(output, input, r.columns);
+    } else if (r.input_stride == -size) {
+      reverse_row<T>(output, input, r.columns);
+    } else {
+      copy_elements<kSize>(output, size, input, r.input_stride, r.columns);
     }
-    for (; i < count; ++i) memcpy(output + i * kSize, input - (ptrdiff_t)(i * kSize), kSize);
-  } else if (output_stride == (ptrdiff_t)kSize) {
-    for (; i < count; ++i) memcpy(output + i * kSize, input + (ptrdiff_t)i * input_stride, kSize);
-  } else {
-    for (; i < count; ++i) memcpy(output + (ptrdiff_t)i * output_stride, input + (ptrdiff_t)i * input_stride, kSize);
   }
 }
 
-void copy_strided_lanes(char* output, ptrdiff_t output_stride, const char* input, ptrdiff_t input_stride,
-                        size_t count) noexcept {
-  for (size_t i = 0; i < count; ++i) {
-    memcpy(output + (ptrdiff_t)i * output_stride, input + (ptrdiff_t)i * input_stride, kLaneBytes);
+void copy_strided_lanes(char* output, const char* input, const StridedRows& rows) noexcept {
+  for (size_t k = 0; k < rows.rows; ++k, output += rows.output_row_stride, input += rows.input_row_stride) {
+    copy_elements<kLaneBytes>(output, rows.output_stride, input, rows.input_stride, rows.columns);
   }
 }
 
