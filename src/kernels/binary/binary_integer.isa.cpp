@@ -120,9 +120,6 @@ ENR_FUNCTION(Or, x | y)
 ENR_FUNCTION(Xor, x ^ y)
 ENR_FUNCTION(ShiftLeft, shift_left(x, y))
 ENR_FUNCTION(ShiftRight, shift_right(x, y))
-ENR_FUNCTION(BoolAnd, (x != 0) & (y != 0))
-ENR_FUNCTION(BoolOr, (x | y) != 0)
-ENR_FUNCTION(BoolXor, (x != 0) ^ (y != 0))
 #undef ENR_FUNCTION
 
 // A multiplication by alpha costs where 64-bit products do not exist, so the usual alpha of 1 has its own loop.
@@ -220,6 +217,34 @@ void multiply_bytes(void* out, const void* const* in, const uint8_t* step, size_
   run_scalars<T, T, Mul>(static_cast<T*>(out) + done, rest, step, n - done, params);
 }
 
+// Bytes are shifted two to a 16-bit lane, as vectors of bytes cannot be: bits that came from the neighbour are cleared.
+// Of signed ones the sign is shifted along, and spreads where it is taken away once more.
+template <class T, bool kLeft>
+ENR_INLINE Vec<uint8_t> shift_bytes(Vec<uint8_t> v, int by) {
+  const Vec<uint16_t> pairs = reinterpret_cast<Vec<uint16_t>>(v);
+  const Vec<uint8_t> moved = reinterpret_cast<Vec<uint8_t>>(kLeft ? pairs << by : pairs >> by) &
+                             splat<uint8_t>(static_cast<uint8_t>(kLeft ? 0xff << by : 0xff >> by));
+  if constexpr (kLeft || !kIsSigned<T>) return moved;
+  const Vec<uint8_t> sign = splat<uint8_t>(static_cast<uint8_t>(0x80 >> by));
+  return (moved ^ sign) - sign;
+}
+
+// By one number for all, or one each.
+template <class T, bool kLeft, class Scalar>
+void run_shift(void* out, const void* const* in, const uint8_t* step, size_t n, const LoopParams& params) noexcept {
+  const bool is_one = n != 0 && step[0] != 0 && step[1] == 0;
+  const T count = is_one ? *static_cast<const T*>(in[1]) : T{0};
+  if (!is_one || !is_shift(count)) return run_scalars<T, T, Scalar>(out, in, step, n, params);
+  const int by = static_cast<int>(count);
+  if constexpr (sizeof(T) == 1) {
+    map_vectors(static_cast<const uint8_t*>(in[0]), static_cast<uint8_t*>(out), n,
+                [&](Vec<uint8_t> v) __attribute__((always_inline)) { return shift_bytes<T, kLeft>(v, by); });
+  } else {
+    map_vectors(static_cast<const T*>(in[0]), static_cast<T*>(out), n,
+                [&](Vec<T> v) __attribute__((always_inline)) { return kLeft ? v << by : v >> by; });
+  }
+}
+
 template <class T>
 void fill_divisions(LoopFn* rows) {
   row(rows, Binary::kDivFloor) = &run_scalars<T, T, DivFloor>;
@@ -248,16 +273,16 @@ void fill_all(LoopFn* rows) {
   row(rows, Binary::kXor) = &run_scalars<T, T, Xor>;
   row(rows, Binary::kPow) = &run_power<T>;
   row(rows, Binary::kSquaredDifference) = &run_scalars<T, T, SquaredDifference>;
-  row(rows, Binary::kShiftLeft) = &run_scalars<T, T, ShiftLeft>;
-  row(rows, Binary::kShiftRight) = &run_scalars<T, T, ShiftRight>;
+  row(rows, Binary::kShiftLeft) = &run_shift<T, true, ShiftLeft>;
+  row(rows, Binary::kShiftRight) = &run_shift<T, false, ShiftRight>;
 }
 
 void fill_bool(LoopFn* rows) {
-  const LoopFn both = &run_scalars<uint8_t, uint8_t, BoolAnd>;
-  const LoopFn either = &run_scalars<uint8_t, uint8_t, BoolOr>;
+  const LoopFn both = &run_vectors<uint8_t, BytesAnd>;
+  const LoopFn either = &run_vectors<uint8_t, BytesOr>;
   row(rows, Binary::kAnd) = row(rows, Binary::kMul) = row(rows, Binary::kMinimum) = row(rows, Binary::kFmin) = both;
   row(rows, Binary::kOr) = row(rows, Binary::kAdd) = row(rows, Binary::kMaximum) = row(rows, Binary::kFmax) = either;
-  row(rows, Binary::kXor) = &run_scalars<uint8_t, uint8_t, BoolXor>;
+  row(rows, Binary::kXor) = &run_vectors<uint8_t, BytesXor>;
 }
 
 }  // namespace

@@ -12,26 +12,15 @@ namespace {
     }                                            \
   };
 
-// Whether x is not 0, as 0 or 1; of bytes without a comparison, whose result would have to be masked.
-template <class T>
-ENR_INLINE uint8_t truth(T x) {
-  if constexpr (sizeof(T) == 1) {
-    const uint8_t byte = static_cast<uint8_t>(x);
-    return byte < 1 ? byte : uint8_t{1};
-  } else {
-    return x != 0;
-  }
-}
-
 ENR_FUNCTION(Eq, x == y)
 ENR_FUNCTION(Ne, x != y)
 ENR_FUNCTION(Lt, x < y)
 ENR_FUNCTION(Le, x <= y)
 ENR_FUNCTION(Gt, x > y)
 ENR_FUNCTION(Ge, x >= y)
-ENR_FUNCTION(LogicalAnd, truth(x) & truth(y))
-ENR_FUNCTION(LogicalOr, truth(x) | truth(y))
-ENR_FUNCTION(LogicalXor, truth(x) ^ truth(y))
+ENR_FUNCTION(LogicalAnd, (x != 0) & (y != 0))
+ENR_FUNCTION(LogicalOr, (x != 0) | (y != 0))
+ENR_FUNCTION(LogicalXor, (x != 0) ^ (y != 0))
 #undef ENR_FUNCTION
 
 #if defined(__AVX2__)
@@ -88,6 +77,11 @@ void fill(LoopFn* rows) {
 #define ENR_ROW(name, cost) rows[static_cast<int>(Comparison::k##name)] = &run_scalars<uint8_t, T, name>;
   ENR_COMPARISONS(ENR_ROW)
 #undef ENR_ROW
+  if constexpr (sizeof(T) == 1) {
+    rows[static_cast<int>(Comparison::kLogicalAnd)] = &run_vectors<uint8_t, BytesAnd>;
+    rows[static_cast<int>(Comparison::kLogicalOr)] = &run_vectors<uint8_t, BytesOr>;
+    rows[static_cast<int>(Comparison::kLogicalXor)] = &run_vectors<uint8_t, BytesXor>;
+  }
 }
 
 }  // namespace

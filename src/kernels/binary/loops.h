@@ -3,7 +3,7 @@
 // The loops of two operands, over scalars (left to the compiler to vectorise) and over vectors.
 
 #include "kernels/binary/binary_table.h"
-#include "kernels/simd/arith.h"
+#include "kernels/simd/extremes.h"
 #include "kernels/simd/partial.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -55,6 +55,20 @@ void run_vectors(void* out, const void* const* in, const uint8_t* step, size_t n
     for (size_t i = 0; i < n; ++i) z[i] = value;
   }
 }
+
+// Truth values of bytes, of which any but 0 is true. Without comparisons, whose results would have to be masked.
+#define ENR_FUNCTION(name, value)                                            \
+  template <class V>                                                         \
+  struct name {                                                              \
+    explicit name(const LoopParams&) {}                                      \
+    static ENR_INLINE V truth(V x) { return smaller(x, splat<uint8_t>(1)); } \
+    ENR_INLINE V operator()(V x, V y) const { return value; }                \
+  };
+
+ENR_FUNCTION(BytesAnd, truth(smaller(x, y)))
+ENR_FUNCTION(BytesOr, truth(x | y))
+ENR_FUNCTION(BytesXor, truth(x) ^ truth(y))
+#undef ENR_FUNCTION
 
 // Powers with the exponents that models use are products and roots, as eager computes them.
 template <class T, template <class> class Pow>

@@ -67,12 +67,28 @@ Loop unary_loop(Unary op, DType dtype) noexcept {
 Loop predicate_loop(Predicate op, DType dtype) noexcept {
   const int index = static_cast<int>(op);
   const UnaryTable& table = unary_table();
-  const LoopFn run = dtype == DType::kFloat32   ? table.predicate_f32[index]
-                     : dtype == DType::kFloat64 ? table.predicate_f64[index]
-                     : dtype == DType::kInt64   ? table.predicate_i64[index]
-                     : dtype == DType::kBool    ? table.predicate_b8[index]
-                                                : nullptr;
-  return make_loop(run, dtype, DType::kBool, kPredicateEntries[index].cost);
+  const auto run_of = [&]() -> LoopFn {
+    switch (dtype) {
+      case DType::kFloat32:
+        return table.predicate_f32[index];
+      case DType::kFloat64:
+        return table.predicate_f64[index];
+      case DType::kInt64:
+        return table.predicate_i64[index];
+      case DType::kInt32:
+        return table.predicate_i32[index];
+      case DType::kInt16:
+        return table.predicate_i16[index];
+      case DType::kInt8:
+      case DType::kUInt8:
+        return table.predicate_i8[index];
+      case DType::kBool:
+        return table.predicate_b8[index];
+      default:
+        return nullptr;
+    }
+  };
+  return make_loop(run_of(), dtype, DType::kBool, kPredicateEntries[index].cost);
 }
 
 ActivationFn activation_fn(Unary op) noexcept { return unary_table().activations[static_cast<int>(op)]; }

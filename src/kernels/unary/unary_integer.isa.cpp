@@ -1,3 +1,4 @@
+#include "kernels/simd/extremes.h"
 #include "kernels/unary/loops.h"
 
 namespace enr::kernels::ENR_ISA {
@@ -57,7 +58,6 @@ ENR_FUNCTION(IntScale, static_cast<T>(wrap(x) * wrap(static_cast<T>(p.i)) + wrap
 ENR_FUNCTION(IntNot, static_cast<T>(~x))
 ENR_FUNCTION(HalfAbs, static_cast<T>(x & 0x7fff))
 ENR_FUNCTION(HalfNeg, static_cast<T>(x ^ 0x8000))
-ENR_FUNCTION(BoolNot, x == 0)
 ENR_FUNCTION(BoolIsFalse, x == 0)
 ENR_FUNCTION(Never, x != x)
 ENR_FUNCTION(Always, x == x)
@@ -96,6 +96,16 @@ struct BitsSign {
   template <class T>
   ENR_INLINE bool operator()(T bits) const {
     return (bits & Bits::kSign) != 0;
+  }
+};
+
+// Whether bytes are 0, without a comparison, whose result would have to be masked.
+template <class V>
+struct BytesAreZero {
+  explicit BytesAreZero(const LoopParams&) {}
+  ENR_INLINE V operator()(V x) const {
+    const V one = splat<uint8_t>(1);
+    return smaller(x, one) ^ one;
   }
 };
 
@@ -139,11 +149,15 @@ void fill_unary_integer(UnaryTable& table) {
   fill<uint8_t>(table.u8);
   table.halves[static_cast<int>(Unary::kAbs)] = &run<uint16_t, uint16_t, HalfAbs>;
   table.halves[static_cast<int>(Unary::kNeg)] = &run<uint16_t, uint16_t, HalfNeg>;
-  table.b8[static_cast<int>(Unary::kBitwiseNot)] = &run<uint8_t, uint8_t, BoolNot>;
+  table.b8[static_cast<int>(Unary::kBitwiseNot)] = &run_unary<uint8_t, BytesAreZero>;
   fill_floating_predicates<float, uint32_t, FloatBits>(table.predicate_f32);
   fill_floating_predicates<double, uint64_t, DoubleBits>(table.predicate_f64);
   fill_integer_predicates<int64_t>(table.predicate_i64);
   fill_integer_predicates<uint8_t>(table.predicate_b8);
+  constexpr int is_zero = static_cast<int>(Predicate::kLogicalNot);
+  table.predicate_b8[is_zero] = table.predicate_i8[is_zero] = &run_unary<uint8_t, BytesAreZero>;
+  table.predicate_i32[is_zero] = &run<uint8_t, int32_t, BoolIsFalse>;
+  table.predicate_i16[is_zero] = &run<uint8_t, int16_t, BoolIsFalse>;
 }
 
 }  // namespace enr::kernels::ENR_ISA

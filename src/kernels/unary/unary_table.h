@@ -26,6 +26,9 @@ struct UnaryTable {
   LoopFn predicate_f32[kPredicates];
   LoopFn predicate_f64[kPredicates];
   LoopFn predicate_i64[kPredicates];
+  LoopFn predicate_i32[kPredicates];  // of these, only whether elements are 0
+  LoopFn predicate_i16[kPredicates];
+  LoopFn predicate_i8[kPredicates];
   LoopFn predicate_b8[kPredicates];
 };
 const UnaryTable& unary_table();

@@ -297,12 +297,12 @@ void register_binary(OperatorTable& table) {
   table.add<divisor_out<Gcd>>("aten::gcd.out", "self, other, out");
   table.add<divisor_out<Lcm>>("aten::lcm.out", "self, other, out");
 
-  table.add<extreme_out<Binary::kMaximum>>("aten::maximum.out", "self, other, out");
-  table.add<extreme_out<Binary::kMaximum>>("aten::max.out", "self, other, out");
-  table.add<extreme_out<Binary::kMinimum>>("aten::minimum.out", "self, other, out");
-  table.add<extreme_out<Binary::kMinimum>>("aten::min.out", "self, other, out");
-  table.add<extreme_out<Binary::kFmax>>("aten::fmax.out", "self, other, out");
-  table.add<extreme_out<Binary::kFmin>>("aten::fmin.out", "self, other, out");
+  table.add<extreme_out<Binary::kMaximum>>("aten::maximum.out", "self, other, out", kTruth<0, 1>);
+  table.add<extreme_out<Binary::kMaximum>>("aten::max.out", "self, other, out", kTruth<0, 1>);
+  table.add<extreme_out<Binary::kMinimum>>("aten::minimum.out", "self, other, out", kTruth<0, 1>);
+  table.add<extreme_out<Binary::kMinimum>>("aten::min.out", "self, other, out", kTruth<0, 1>);
+  table.add<extreme_out<Binary::kFmax>>("aten::fmax.out", "self, other, out", kTruth<0, 1>);
+  table.add<extreme_out<Binary::kFmin>>("aten::fmin.out", "self, other, out", kTruth<0, 1>);
 
   table.add<bits_out<Binary::kAnd>>("aten::bitwise_and.Tensor_out", "self, other, out", kTruth<0, 1>);
   table.add<bits_scalar_out<Binary::kAnd>>("aten::bitwise_and.Scalar_out", "self, other, out");

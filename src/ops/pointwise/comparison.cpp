@@ -39,7 +39,8 @@ void compare_scalar_out(OpContext& context, const Tensor& self, const Scalar& ot
 // Of truth values, whatever the dtypes.
 template <Comparison op>
 void logical_out(OpContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
-  run_loop(context, loop_for(op, DType::kBool), {}, {self, other}, out);
+  const Loop own = self.dtype == other.dtype ? kernels::comparison_loop(op, self.dtype) : Loop{};
+  run_loop(context, own ? own : loop_for(op, DType::kBool), {}, {self, other}, out);
 }
 
 // a holds rtol, b atol, i whether NaN equals NaN.

@@ -90,7 +90,8 @@ void bitwise_not_out(OpContext& context, const Tensor& self, Tensor& out) {
 }
 
 void logical_not_out(OpContext& context, const Tensor& self, Tensor& out) {
-  run_loop(context, loop_for(Predicate::kLogicalNot, DType::kBool), {}, {self}, out);
+  const Loop own = kernels::predicate_loop(Predicate::kLogicalNot, self.dtype);
+  run_loop(context, own ? own : loop_for(Predicate::kLogicalNot, DType::kBool), {}, {self}, out);
 }
 
 // Tests that integers fail or pass whatever their value: as "not equal to itself" and "equal to itself" do.

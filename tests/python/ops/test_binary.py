@@ -243,6 +243,20 @@ def test_shifts(dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_shifts_by_one_number(dtype):
+    x = random_array(6, dtype, (131,))
+    bits = dtype.itemsize * 8
+    for count in range(bits + 2):
+        left = [(int(v) << count) & (2**bits - 1) for v in x]
+        for side, expected in (
+            ("left", np.array(left, dtype=f"uint{bits}").view(dtype)),
+            ("right", np.array([int(v) >> count for v in x], dtype=dtype)),
+        ):
+            got = call_one(f"aten::bitwise_{side}_shift.Tensor_Scalar_out", x, count, dtype=dtype, shape=x.shape)
+            np.testing.assert_array_equal(got, expected)
+
+
 def test_shifts_by_negative_counts():
     x = np.array([5, -5], np.int32)
     count = np.array([-1, -1], np.int32)
