@@ -73,6 +73,10 @@ TEST_CASE("int8 sums, differences and products") {
     }
     check_binary<int8_t>(op, {.rows = 5, .n = 19, .a_row = 19, .b_row = 0});
     check_binary<uint8_t>(op, {.rows = 3, .n = 37, .a_row = 1, .b_row = 37, .a_step = 0});
+    for (const size_t n : {0, 1, 3, 24, 512, 600}) {
+      check_binary<int8_t>(op, {.rows = 1001, .n = n, .a_row = n, .b_row = 0});
+      check_binary<uint8_t>(op, {.rows = 1001, .n = n, .a_row = 0, .b_row = n});
+    }
     check_binary<int8_t>(op, {.rows = 70, .n = 2000, .a_row = 2000, .b_row = 1, .b_step = 0});
   }
 }

@@ -181,11 +181,9 @@ void activate(const ConvShape& s, const PixelGrid& to, const Area& area, const P
   const size_t first = area.panel * panels.width;
   const size_t count = std::min(area.panel_end * panels.width, panels.n) - first;
   for (size_t y = area.y; y < area.y_end; ++y) {
-    for (size_t x = area.x; x < area.x_end; ++x) {
-      const size_t pixel = to.first + area.image * to.images + y * to.rows + x * to.columns;
-      epilogue.activation(output + pixel * s.output_pixel_stride + area.group * group_outputs(s) + first, count,
-                          epilogue.activation_context);
-    }
+    const size_t pixel = to.first + area.image * to.images + y * to.rows + area.x * to.columns;
+    epilogue.activate(output + pixel * s.output_pixel_stride + area.group * group_outputs(s) + first,
+                      area.x_end - area.x, to.columns * s.output_pixel_stride, count);
   }
 }
 

@@ -262,12 +262,11 @@ void activate(const Run& run, const Range& tiles, const Range& panels) noexcept 
   const size_t first = panels.begin * run.panels.width;
   const size_t count = std::min(panels.end * run.panels.width, run.panels.n) - first;
   run.for_each_tile(tiles, [&](size_t, const Run::Place& place) {
+    const size_t columns = std::min(run.format.columns, run.width - place.x);
     for (size_t y = place.y; y < std::min(place.y + run.format.rows, run.height); ++y) {
-      for (size_t x = place.x; x < std::min(place.x + run.format.columns, run.width); ++x) {
-        const size_t pixel = (place.image * run.height + y) * run.width + x;
-        run.epilogue.activation(run.output + pixel * run.s.output_pixel_stride + first, count,
-                                run.epilogue.activation_context);
-      }
+      const size_t pixel = (place.image * run.height + y) * run.width + place.x;
+      run.epilogue.activate(run.output + pixel * run.s.output_pixel_stride + first, columns, run.s.output_pixel_stride,
+                            count);
     }
   });
 }

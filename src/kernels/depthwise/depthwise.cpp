@@ -93,11 +93,7 @@ class RowKernels {
                        const GemmEpilogue& epilogue) noexcept {
     const size_t lanes = depthwise_kernels().lanes, pixels = rows * call.output_width;
     const size_t begin = block_begin * lanes, count = std::min(block_end * lanes, call.channels) - begin;
-    float* to = output + begin;
-    if (count == call.output_pixel_stride) return epilogue.activation(to, pixels * count, epilogue.activation_context);
-    for (size_t i = 0; i < pixels; ++i, to += call.output_pixel_stride) {
-      epilogue.activation(to, count, epilogue.activation_context);
-    }
+    epilogue.activate(output + begin, pixels, call.output_pixel_stride, count);
   }
 
   DepthwiseRowFunction row_, pair_ = nullptr;

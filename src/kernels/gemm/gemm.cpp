@@ -169,12 +169,11 @@ void compute_block(const Product& product, const Panels& panels, const GemmEpilo
         block.depth_end = whole.depth + depth_range.end;
         compute_tiles(product, panels, epilogue, block, d != 0);
       }
-      if (epilogue.activation == nullptr || whole.depth_end != panels.k) continue;
+      if (whole.depth_end != panels.k) continue;
       const size_t first = block.panel * panels.width;
       const size_t count = std::min(block.panel_end * panels.width, panels.n) - first;
-      for (size_t r = block.row; r < block.row_end; ++r) {
-        epilogue.activation(product.c + r * product.c_stride + first, count, epilogue.activation_context);
-      }
+      epilogue.activate(product.c + block.row * product.c_stride + first, block.row_end - block.row, product.c_stride,
+                        count);
     }
   }
 }

@@ -10,8 +10,8 @@
 
 namespace enr::kernels {
 
-// Works in place on `count` neighbouring finished outputs of one row, while they are in cache. Any thread; must not
-// throw.
+// Works in place on `count` neighbouring finished outputs, each by itself, while they are in cache. Any thread; must
+// not throw.
 using RowFunction = void (*)(float* row, size_t count, const void* context);
 
 // What happens to a product before it is stored.
@@ -27,6 +27,14 @@ struct GemmEpilogue {
   // After the clamp.
   RowFunction activation = nullptr;
   const void* activation_context = nullptr;
+
+  // `count` outputs of each of several rows, `stride` apart: as one where they follow each other, since a call for a
+  // few outputs takes longer than they do.
+  void activate(float* outputs, size_t rows, size_t stride, size_t count) const noexcept {
+    if (activation == nullptr) return;
+    if (stride == count) return activation(outputs, rows * count, activation_context);
+    for (size_t r = 0; r < rows; ++r) activation(outputs + r * stride, count, activation_context);
+  }
 };
 
 // How the weights lie before packing; `stride` is the distance of its rows.

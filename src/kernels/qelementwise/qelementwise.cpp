@@ -1,6 +1,7 @@
 #include "kernels/qelementwise/qelementwise.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -17,6 +18,8 @@ ENR_SELECT_ISA(QElementwiseTable, qelementwise_table)
 namespace {
 
 constexpr size_t kGrain = 8 * 1024;  // elements that pay for a thread
+// Elements of short rows that one call takes together.
+constexpr size_t kRowsTogether = 1024;
 
 template <class T>
 constexpr size_t kIndex = std::numeric_limits<T>::min() < 0 ? 0 : 1;  // in the table
@@ -92,10 +95,21 @@ void qbinary(const QBinaryParams& params, const QBroadcast& shape, const T* a, c
           output + begin);
     });
   }
+  // Rows by one row, as gates of channels are, are one row by that one repeated.
+  const bool is_even = shape.a_step == 1 && shape.b_step == 1;
+  const bool a_repeats = is_even && shape.a_row == 0 && shape.b_row == shape.n;
+  const bool b_repeats = is_even && shape.b_row == 0 && shape.a_row == shape.n;
+  const size_t most = a_repeats || b_repeats ? kRowsTogether / std::max<size_t>(shape.n, 1) : 1;
   parallel_ranges(shape.rows, kGrain / std::max<size_t>(shape.n, 1) + 1, [&](size_t begin, size_t end) {
-    for (size_t row = begin; row < end; ++row) {
-      run(params, shape.n, a + row * shape.a_row, shape.a_step, b + row * shape.b_row, shape.b_step,
-          output + row * shape.n);
+    std::array<T, kRowsTogether> repeated;
+    const size_t together = std::clamp<size_t>(end - begin, 1, std::max<size_t>(most, 1));
+    for (size_t r = 0; r < together && together > 1; ++r) {
+      std::copy_n(a_repeats ? a : b, shape.n, repeated.data() + r * shape.n);
+    }
+    for (size_t row = begin; row < end; row += together) {
+      const T* x = together > 1 && a_repeats ? repeated.data() : a + row * shape.a_row;
+      const T* y = together > 1 && b_repeats ? repeated.data() : b + row * shape.b_row;
+      run(params, std::min(together, end - row) * shape.n, x, shape.a_step, y, shape.b_step, output + row * shape.n);
     }
   });
 }
