@@ -203,16 +203,20 @@ void et_view(OpContext&, const Tensor& self, Sizes size, Tensor& out) {
   out.grown = self.grown;
 }
 
-// Appends one slice: `to` grows along its first dim to index + 1 rows and the last one becomes `from`.
+// Appends one slice: `to` grows along its first dim to index + 1 rows and the last one becomes `from`. The first slice
+// gives the sizes of all.
 void et_copy_index(OpContext& context, Tensor& to, const Tensor& from, int64_t index) {
   if (index < 0) fail_execution("index: expected at least 0, got ", index);
   if (to.rank != from.rank + 1) fail_execution("to: expected rank ", from.rank + 1, ", got ", int{to.rank});
   if (to.dtype != from.dtype) fail_execution("from: expected ", dtype_name(to.dtype), ", got ", dtype_name(from.dtype));
   Shape shape(to.sizes());
-  for (size_t d = 0; d < from.rank; ++d) {
-    if (shape[d + 1] != from.size(d)) fail_execution("from: expected a slice of ", to.sizes(), ", got ", from.sizes());
-  }
   shape[0] = index + 1;
+  for (size_t d = 0; d < from.rank; ++d) {
+    if (index != 0 && shape[d + 1] != from.size(d)) {
+      fail_execution("from: expected a slice of ", to.sizes(), ", got ", from.sizes());
+    }
+    shape[d + 1] = from.size(d);
+  }
   context.resize(to, shape, "to");
   if (!to.is_contiguous() || !from.is_contiguous())
     fail_execution("to: expected a row-major tensor, got another dim order");

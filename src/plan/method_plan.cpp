@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "plan/caller_memory.h"
 #include "plan/endless_loops.h"
+#include "plan/first_copies.h"
 #include "plan/in_place_updates.h"
 #include "plan/lost_outputs.h"
 #include "plan/overlaps.h"
@@ -39,6 +40,7 @@ class Builder {
     for (const program::Chain& chain : method_.chains) flatten(chain);
     check_conditions();
     check_lost_outputs(*plan_);
+    find_first_copies(*plan_);
     find_redirected();
     find_states(*plan_);
     auto states_of = states_of_values();

@@ -125,6 +125,36 @@ def test_a_loop_counts_and_carries_a_tensor(load):
         np.testing.assert_array_equal(method([np.full(2, value, np.float32)])[0], 6 * value)
 
 
+def test_a_scan_over_rows_of_varying_size(load):
+    """As torch.scan is exported: the carried tensor begins as a copy, and a list of rows grows by one in each step."""
+    p = ProgramBuilder()
+    start, rows = p.input(np.float32, (8,), dynamic=True), p.input(np.float32, (3, 8), dynamic=True)
+    carried, kept = p.tensor(np.float32, (8,), dynamic=True), p.tensor(np.float32, (3, 8), dynamic=True)
+    i = p.value(0)
+    p.call("aten::copy_", carried, start, False, carried)
+    head = p.position
+    row = p.call("aten::select_copy.int_out", rows, 0, i, out=p.tensor(np.float32, (8,), dynamic=True))
+    total = p.call("aten::add.out", carried, row, 1, out=p.tensor(np.float32, (8,), dynamic=True))
+    product = p.call("aten::mul.out", carried, row, out=p.tensor(np.float32, (8,), dynamic=True))
+    p.call("aten::copy_", carried, total, False, carried)
+    p.call("executorch_prim::et_copy_index.tensor", kept, product, i)
+    p.call("executorch_prim::add.Scalar", i, 1, i)
+    done = p.value(False)
+    p.call("executorch_prim::eq.Scalar", i, 3, done)
+    p.jump_if_false(done, head)
+    p.call("executorch_prim::sub.Scalar", i, 3, i)
+    p.output(carried, kept)
+    method = load(p)
+    for size in (8, 1, 5, 2, 8):
+        x = np.arange(1, size + 1, dtype=np.float32)
+        steps = np.arange(3 * size, dtype=np.float32).reshape(3, size)
+        last, products = method([x, steps])
+        np.testing.assert_array_equal(last, x + steps.sum(0))
+        np.testing.assert_array_equal(
+            products, [x * steps[0], (x + steps[0]) * steps[1], (x + steps[0] + steps[1]) * steps[2]]
+        )
+
+
 def test_an_endless_loop_is_stopped(load):
     p = ProgramBuilder()
     flag = p.value(False)

@@ -245,7 +245,8 @@ void attend(OpContext& context, const Arguments& arguments, const Geometry& geom
 
 void attention_out(OpContext& context, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor* mask,
                    double dropout, bool is_causal, std::optional<double> scale, bool enable_gqa, Tensor& out) {
-  // Of four dims eager computes a mask and causality together.
+  // Of four dims eager computes a mask and causality together; of others it drops nothing where dropout is negative.
+  const bool is_flash = query.rank == 4;
   const Arguments arguments{.query = query,
                             .key = key,
                             .value = value,
@@ -253,9 +254,9 @@ void attention_out(OpContext& context, const Tensor& query, const Tensor& key, c
                             .is_causal = is_causal,
                             .scale = scale,
                             .shares_heads = enable_gqa,
-                            .excludes_both = query.rank != 4};
-  const Geometry geometry(arguments, dropout);
-  if (mask != nullptr && mask->rank < 2) {
+                            .excludes_both = !is_flash};
+  const Geometry geometry(arguments, is_flash || dropout > 0 ? dropout : 0);
+  if (is_flash && mask != nullptr && mask->rank < 2) {
     fail_execution("attn_mask: expected at least rank 2, got shape ", mask->sizes());
   }
   require_same_dtype(out, query.dtype, "out");
