@@ -99,8 +99,10 @@ class Finder {
       const Tensor* t = tensor(v);
       if (t == nullptr) continue;
       const bool has_name = !t->fully_qualified_name.empty();
+      const bool has_own_memory =
+          t->storage == program::Storage::kUnplanned || t->storage == program::Storage::kOwnInitial;
       is_state_[v] = is_placed(*t) ? t->storage != program::Storage::kPlanned || has_name
-                                   : t->storage == program::Storage::kUnplanned && has_name && !is_redirected_[v];
+                                   : has_own_memory && has_name && !is_redirected_[v];
     }
   }
 

@@ -161,7 +161,8 @@ void check_inputs(const Method& method) {
   for (size_t i = 0; i < method.inputs.size(); ++i) {
     const Value& value = method.values[method.inputs[i]];
     const Tensor* tensor = std::get_if<Tensor>(&value);
-    if (tensor != nullptr && (tensor->storage == Storage::kConstant || tensor->storage == Storage::kExternalConstant)) {
+    if (tensor != nullptr && (tensor->storage == Storage::kConstant || tensor->storage == Storage::kOwnInitial ||
+                              tensor->storage == Storage::kExternalConstant)) {
       fail_load("inputs[", i, "]: value ", method.inputs[i], " is a constant, which no input can be written to");
     }
     if (std::holds_alternative<IntList>(value) || std::holds_alternative<TensorList>(value) ||

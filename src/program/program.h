@@ -37,6 +37,7 @@ enum class Storage : uint8_t {
   kPlanned,           // `placement`, uninitialised
   kConstant,          // `bytes`, aligned to kConstantAlignment
   kMutableInitial,    // `placement`, starting with `bytes` (of any alignment)
+  kOwnInitial,        // as kUnplanned, starting with `bytes`
   kExternalConstant,  // a data file, under `fully_qualified_name`; attach() turns it into kConstant
   kExternalMutable,   // `placement`, starting with that of a data file; attach() turns it into kMutableInitial
 };
@@ -53,7 +54,7 @@ struct Tensor {
   std::vector<int64_t> sizes;        // bounds where dynamic
   std::vector<uint8_t> dim_order;    // a permutation, outermost in memory first
   uint64_t size_bytes = 0;           // of the sizes above, at most kMaxBufferBytes
-  Bytes bytes;                       // exactly size_bytes; empty unless kConstant or kMutableInitial
+  Bytes bytes;                       // exactly size_bytes; empty unless kConstant, kMutableInitial or kOwnInitial
   Placement placement;               // meaningful for kPlanned, kMutableInitial, kExternalMutable
   std::string fully_qualified_name;  // e.g. "layers.0.weight"; empty where the file has none
 

@@ -75,7 +75,8 @@ void decode_storage(const Table& table, DataTables& data, const std::vector<uint
     tensor.storage = Storage::kMutableInitial;
     tensor.bytes = initial_state_bytes(data, index, tensor.size_bytes);
   } else {
-    tensor.storage = Storage::kConstant;
+    // Exporters keep the first values of buffers they do not plan among the constants, where they name nothing else.
+    tensor.storage = tensor.fully_qualified_name.empty() ? Storage::kConstant : Storage::kOwnInitial;
     tensor.bytes = constant_bytes(data, index, tensor.size_bytes);
   }
 }

@@ -29,6 +29,23 @@ def test_zero_start_and_serialised_start(load):
     np.testing.assert_array_equal(method(one)[0], [6, 7])
 
 
+def test_buffers_that_are_not_planned_start_as_the_named_constant_they_are_written_as(load):
+    p = ProgramBuilder()
+    x = p.input(np.float32, (2,))
+    total = p.constant(np.array([5, 6], np.float32))
+    total.name = "total"
+    y = p.call("aten::add.out", total, x, 1, out=p.tensor(np.float32, (2,)))
+    p.call("aten::copy_", total, y, False, total)
+    p.output(y)
+    one = [np.ones(2, np.float32)]
+    method, other = load(p), load(p)
+    assert [method(one)[0].tolist() for _ in range(2)] == [[6, 7], [7, 8]]
+    np.testing.assert_array_equal(method.state["total"], [7, 8])
+    np.testing.assert_array_equal(other.state["total"], [5, 6])
+    method.reset()
+    np.testing.assert_array_equal(method.state["total"], [5, 6])
+
+
 def test_buffers_without_a_name_get_one_that_no_other_has(load):
     p = ProgramBuilder()
     x = p.input(np.float32, (2,))
