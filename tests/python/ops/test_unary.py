@@ -294,7 +294,7 @@ def test_threshold_of_integers():
 
 
 def test_limits_of_activations():
-    with pytest.raises(en.ExecutionError, match=r"lambd: expected at least 0, got -0.5"):
+    with pytest.raises(en.ExecutionError, match=r"lambd: expected a finite number of at least 0, got -0.5"):
         call_one("aten::softshrink.out", np.ones(2, np.float32), -0.5, dtype=F32, shape=(2,))
     with pytest.raises(en.ExecutionError, match="min_val: expected no negative limits for uint8"):
         call_one("aten::hardtanh.out", np.ones(2, np.uint8), -1, 1, dtype=np.uint8, shape=(2,))
