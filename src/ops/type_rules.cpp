@@ -88,6 +88,10 @@ void require_floating(DType dtype, const char* what) {
   }
 }
 
+void require_floating_or_complex(DType dtype, const char* what) {
+  if (!is_complex(dtype)) require_floating(dtype, what);
+}
+
 void require_integral_or_bool(DType dtype, const char* what) {
   if (!is_integral_or_bool(dtype)) fail_dtype(what, "an integer dtype or bool", dtype);
 }

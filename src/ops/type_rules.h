@@ -50,6 +50,7 @@ void require_not_bool(DType dtype, const char* what);
 void require_real(DType dtype, const char* what);
 void require_convertible(DType dtype, const char* what);  // kernels can read and write it
 void require_floating(DType dtype, const char* what);     // float16, bfloat16, float32, float64
+void require_floating_or_complex(DType dtype, const char* what);
 void require_integral_or_bool(DType dtype, const char* what);
 // Norms take parameters of the input's dtype, beside half kinds also float32 ones.
 void require_parameter_dtype(const Tensor& parameter, const Tensor& input, const char* what);

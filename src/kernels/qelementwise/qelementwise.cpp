@@ -99,17 +99,19 @@ void qbinary(const QBinaryParams& params, const QBroadcast& shape, const T* a, c
   const bool is_even = shape.a_step == 1 && shape.b_step == 1;
   const bool a_repeats = is_even && shape.a_row == 0 && shape.b_row == shape.n;
   const bool b_repeats = is_even && shape.b_row == 0 && shape.a_row == shape.n;
-  const size_t most = a_repeats || b_repeats ? kRowsTogether / std::max<size_t>(shape.n, 1) : 1;
+  const size_t most = a_repeats || b_repeats ? std::max<size_t>(kRowsTogether / std::max<size_t>(shape.n, 1), 1) : 1;
   parallel_ranges(shape.rows, kGrain / std::max<size_t>(shape.n, 1) + 1, [&](size_t begin, size_t end) {
-    std::array<T, kRowsTogether> repeated;
-    const size_t together = std::clamp<size_t>(end - begin, 1, std::max<size_t>(most, 1));
-    for (size_t r = 0; r < together && together > 1; ++r) {
-      std::copy_n(a_repeats ? a : b, shape.n, repeated.data() + r * shape.n);
+    std::array<T, kRowsTogether> copies;
+    const T *repeated_a = a, *repeated_b = b;
+    const size_t together = std::min(most, end - begin);
+    if (together > 1) {
+      const T*& repeated = a_repeats ? repeated_a : repeated_b;
+      for (size_t r = 0; r < together; ++r) std::copy_n(repeated, shape.n, copies.data() + r * shape.n);
+      repeated = copies.data();
     }
     for (size_t row = begin; row < end; row += together) {
-      const T* x = together > 1 && a_repeats ? repeated.data() : a + row * shape.a_row;
-      const T* y = together > 1 && b_repeats ? repeated.data() : b + row * shape.b_row;
-      run(params, std::min(together, end - row) * shape.n, x, shape.a_step, y, shape.b_step, output + row * shape.n);
+      run(params, std::min(together, end - row) * shape.n, repeated_a + row * shape.a_row, shape.a_step,
+          repeated_b + row * shape.b_row, shape.b_step, output + row * shape.n);
     }
   });
 }

@@ -9,6 +9,7 @@
 #include "kernels/resize/resize.h"
 #include "ops/element.h"
 #include "ops/families.h"
+#include "ops/image/scale_limit.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
@@ -50,9 +51,8 @@ Target target_of(const Tensor& input, OptionalSizes output_size, OptionalFactors
 Target target_of(const Tensor& input, Sizes output_size, std::optional<double> scale_height,
                  std::optional<double> scale_width) {
   Target target = target_of(input, OptionalSizes(output_size), std::nullopt);
-  // A step of more than the whole input would give no output, and tables without end.
   const auto require_scale = [](const std::optional<double>& scale, int64_t size, const char* what) {
-    if (!scale || !(*scale > 0) || *scale * static_cast<double>(size + 1) >= 1) return;
+    if (!scale || leaves_pixels(*scale, size)) return;
     fail_execution(what, ": expected a scale that leaves some of ", size, " pixels, got ", *scale);
   };
   require_scale(scale_height, input.size(2), "scales_h");

@@ -12,6 +12,7 @@
 #include "kernels/resize/resize.h"
 #include "ops/element.h"
 #include "ops/families.h"
+#include "ops/image/scale_limit.h"
 #include "ops/strided_view.h"
 #include "ops/type_rules.h"
 
@@ -52,9 +53,7 @@ Axes<kDims> axes_of(const Tensor& self, Sizes output_size, const std::array<Opti
     axes[d] = {self.size(2 + d), output_size[d], scales[d]};
     if (axes[d].output < 1) fail_execution("output_size: expected at least 1, got ", output_size);
     if (axes[d].input < 1) fail_execution("self: expected pixels, got shape ", self.sizes());
-    // A step of more than the whole input would give no output, and tables without end.
-    const bool fits = !scales[d] || !(*scales[d] > 0) || *scales[d] * static_cast<double>(axes[d].input + 1) >= 1;
-    if (!fits)
+    if (scales[d] && !leaves_pixels(*scales[d], axes[d].input))
       fail_execution("scales: expected a scale that leaves some of ", axes[d].input, " pixels, got ", *scales[d]);
   }
   return axes;

@@ -210,9 +210,7 @@ void ldl_solve_out(OpContext& context, const Tensor& ld, const Tensor& pivots, c
   require_square(ld, "LD");
   require_matrices(b, "B");
   require_dtype(b, ld.dtype, "B");
-  if (!is_integral_or_bool(pivots.dtype) || is_bool(pivots.dtype)) {
-    fail_execution("pivots: expected a whole number dtype, got ", describe(pivots));
-  }
+  if (!is_integer(pivots.dtype)) fail_execution("pivots: expected a whole number dtype, got ", describe(pivots));
   require_sizes(pivots, ld.sizes().first(ld.rank - 1u), "pivots");
   if (b.size(b.rank - 2u) != ld.size(ld.rank - 1u)) {
     fail_execution("B: expected rows and batches as LD of shape ", ld.sizes(), " has, got ", b.sizes());

@@ -166,7 +166,7 @@ void add_inverse(const T* u, size_t m, const double* s, const T* v, size_t n, si
 void pinv_out(OpContext& context, const Tensor& a, const Tensor* atol, const Tensor* rtol, bool hermitian,
               Tensor& out) {
   require_matrices(a, "self");
-  if (!is_complex(a.dtype)) require_floating(a.dtype, "self");
+  require_floating_or_complex(a.dtype, "self");
   Shape batch(batch_of(a));
   if (a.numel() == 0) {
     return context.resize(out, Matrices<double>::with_matrix(batch, a.size(a.rank - 1u), a.size(a.rank - 2u)));

@@ -380,10 +380,7 @@ void linear_out(OpContext& context, const Tensor& input, const Tensor& weight, c
   if (bias != nullptr) {
     require_same_dtype(input, *bias, "bias");
     if (shape.rank == 1 && bias->rank == 2 && bias->size(0) == 1) {  // what eager computes has one row
-      row = *bias;
-      row.rank = 1;
-      row.dim_order_array[0] = 0;
-      row.set_sizes(bias->sizes().subspan(1));
+      row = row_major_tensor(bias->data, bias->dtype, bias->sizes().subspan(1));
       bias = &row;
     }
     require_broadcasts(*bias, shape, "bias");

@@ -30,7 +30,7 @@ void drop(T* out, const T* in, const bool* mask, int64_t count, double scale) {
 void native_dropout_out(OpContext& context, const Tensor& input, double p, std::optional<bool> train, Tensor& out,
                         Tensor& mask) {
   if (!(p >= 0 && p <= 1)) fail_execution("p: expected 0 to 1, got ", p);
-  if (!is_complex(input.dtype)) require_floating(input.dtype, "input");
+  require_floating_or_complex(input.dtype, "input");
   require_dtype(out, input.dtype, "out0");
   require_dtype(mask, DType::kBool, "out1");
   context.resize(out, input.sizes(), "out0");

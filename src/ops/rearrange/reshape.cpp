@@ -54,7 +54,6 @@ void view_copy_out(OpContext& context, const Tensor& self, Sizes size, Tensor& o
   copy_reshaped(context, self, out);
 }
 
-// The strides are those of the tensor that the exporter traced, which may have been a view: the elements count.
 // Reinterprets the bytes of the last dim.
 void view_dtype_copy_out(OpContext& context, const Tensor& self, DType dtype, Tensor& out) {
   require_dtype(out, dtype, "out");

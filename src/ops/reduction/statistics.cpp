@@ -149,6 +149,7 @@ void norm_out(OpContext& context, const Tensor& self, const std::optional<Scalar
               Tensor& out) {
   vector_norm(context, self, order(p), dims, keepdim, out);
 }
+
 // Numbers are converted to `dtype` before they are added up, which may not lose any.
 void require_norm_dtype(const Tensor& self, DType dtype) {
   if (is_complex(self.dtype) != is_complex(dtype)) {
@@ -185,7 +186,7 @@ void linalg_vector_norm_out(OpContext& context, const Tensor& self, const Scalar
 // Slices along a dim are scaled down to a norm of at most `maxnorm`.
 void renorm_out(OpContext& context, const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm,
                 Tensor& out) {
-  if (!is_complex(self.dtype)) require_floating(self.dtype, "self");
+  require_floating_or_complex(self.dtype, "self");
   require_same_dtype(out, self.dtype, "out");
   if (self.rank < 2) fail_execution("self: expected at least rank 2, got shape ", self.sizes());
   if (!(p.to<double>() > 0)) fail_execution("p: expected more than 0, got ", p.to<double>());
