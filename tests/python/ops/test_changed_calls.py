@@ -18,8 +18,8 @@ from executorch_numpy_runtime import _core
 from .changed_calls import changed_calls
 from .eager_answers import FIXTURES, Answer, answers
 from .sample_arguments import DTYPES, qualified
-from .sample_calls import CALLS, COMPARED_OUTS, IN_PLACE
-from .test_eager_answers import compare, run, slots_of
+from .sample_calls import CALLS
+from .test_eager_answers import add_call, compare, run, slots_of
 
 # What is taken does not depend on the instruction set: some 20,000 calls under the best one do.
 BEST = _core.isas()[-1]
@@ -115,18 +115,8 @@ def is_taken(operator: str, call: tuple[Any, ...], dtype: str, outs: list[tuple[
     program = ProgramBuilder()
     inputs: list[Any] = []
     slots = slots_of(program, call, dtype, inputs, reversed_dims=False, any_truth=False)
-    if operator in IN_PLACE:
-        program.call(operator, *slots, slots[0])
-        program.output(slots[0])
-    else:
-        tensors = [program.tensor(name, bounds, dynamic=True) for bounds, name in outs]
-        if operator in COMPARED_OUTS:
-            tensors.append(program.tensor(dtype, (0,)))
-        if any(part in operator for part in ("split", "unbind")):
-            program.call(operator, *slots, program.value(tensors))
-        else:
-            program.call(operator, *slots, out=tensors if len(tensors) > 1 else tensors[0])
-        program.output(*tensors[: len(outs)])
+    results = (program.tensor(name, bounds, dynamic=True) for bounds, name in outs)
+    add_call(program, operator, slots, dtype, results)
     try:
         en.Runtime.get().load_program(program.build()).load_method("forward")(inputs)
     except en.ExecuTorchError:

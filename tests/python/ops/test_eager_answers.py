@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import executorch_numpy_runtime as en
-from builder import OptionalTensors, ProgramBuilder, scalar_type
+from builder import OptionalTensors, ProgramBuilder, TensorValue, scalar_type
 
 from .eager_answers import Answer, accepted, answers, empties, mixtures, to_array
 from .sample_arguments import DTYPES, Array, D, empty_calls, mixed_call, numpy_dtype, qualified
@@ -81,6 +81,23 @@ def dim_order(shape: Sequence[int], reversed_dims: bool) -> tuple[int, ...]:
     return tuple(reversed(range(len(shape)))) if reversed_dims else tuple(range(len(shape)))
 
 
+def add_call(
+    program: ProgramBuilder, operator: str, slots: Sequence[Any], dtype: str, results: Iterable[TensorValue]
+) -> None:
+    """The call with `results` as its out arguments, and as the program's outputs; some write their first argument."""
+    if operator in IN_PLACE:
+        program.call(operator, *slots, slots[0])
+        program.output(slots[0])
+        return
+    compared = list(results)
+    outs = [*compared, program.tensor(dtype, (0,))] if operator in COMPARED_OUTS else compared
+    if any(part in operator for part in ("split", "unbind")):
+        program.call(operator, *slots, program.value(outs))
+    else:
+        program.call(operator, *slots, out=outs if len(outs) > 1 else outs[0])
+    program.output(*compared)
+
+
 def run(
     operator: str,
     call: Sequence[Any],
@@ -92,18 +109,8 @@ def run(
     program = ProgramBuilder()
     inputs: list[np.ndarray] = []
     slots = slots_of(program, call, dtype, inputs, reversed_dims, any_truth)
-    if operator in IN_PLACE:
-        program.call(operator, *slots, slots[0])
-        program.output(slots[0])
-    else:
-        results = [program.tensor(name, shape, dim_order=dim_order(shape, reversed_dims)) for name, shape, _ in outs]
-        if operator in COMPARED_OUTS:
-            results.append(program.tensor(dtype, (0,)))
-        if any(part in operator for part in ("split", "unbind")):
-            program.call(operator, *slots, program.value(results))
-        else:
-            program.call(operator, *slots, out=results if len(results) > 1 else results[0])
-        program.output(*results[: len(outs)])
+    results = (program.tensor(name, shape, dim_order=dim_order(shape, reversed_dims)) for name, shape, _ in outs)
+    add_call(program, operator, slots, dtype, results)
     method = en.Runtime.get().load_program(program.build()).load_method("forward")
     got: list[np.ndarray] = method(inputs)
     return got
