@@ -23,6 +23,7 @@ def reductions() -> list[Case]:
     bytes_, i16 = i.reshape(4, -1).astype(np.int8), i.reshape(4, -1).astype(np.int16)
     mask = np.zeros((1024, 2048), bool)
     few, two = floats(4, 65536), bytes_.reshape(2, -1)
+    pair, truths = floats(2, 131072), i.reshape(2, -1) > 50
     short, doubles, narrow = floats(20000, 32), floats(20000, 32).astype(F64), floats(20000, 4)
     rows = [
         ("sum, short rows", "aten::sum.IntList_out", (short, [1], False, None), lambda: short.sum(1)),
@@ -51,6 +52,11 @@ def reductions() -> list[Case]:
         ("amax rows", "aten::amax.out", (x, [1], False), lambda: x.max(1)),
         ("amax, few long rows", "aten::amax.out", (few, [0], False), lambda: few.max(0)),
         ("amax int8, 2 rows", "aten::amax.out", (two, [0], False), lambda: two.max(0)),
+        ("amax bool, 2 rows", "aten::amax.out", (truths, [0], False), lambda: truths.max(0)),
+        ("mean, 2 rows", "aten::mean.out", (pair, [0], False, None), lambda: pair.mean(0)),
+        ("prod, 2 rows", "aten::prod.int_out", (pair, 0, False, None), lambda: pair.prod(0)),
+        ("norm, 2 rows", "aten::linalg_vector_norm.out", (pair, 2.0, [0], False, None),
+         lambda: np.sqrt((pair * pair).sum(0))),
         ("amax middle", "aten::amax.out", (middle, [1], False), lambda: middle.max(1)),
         ("amax int64 rows", "aten::amax.out", (i, [1], False), lambda: i.max(1)),
         ("amin columns", "aten::amin.out", (x, [0], False), lambda: x.min(0)),

@@ -254,29 +254,94 @@ TEST_CASE("few long rows: NaN, and truth values of any bytes") {
       const auto count = static_cast<size_t>(rows * width), columns = static_cast<size_t>(width);
       const int64_t sizes[] = {rows, width}, strides[] = {width, 1};
       std::vector<float> x = random_values<float>(count, 34, -1, 1), largest(columns), sum(columns);
-      std::vector<uint8_t> bytes(count), is_true(columns);
+      std::vector<uint8_t> bytes(count), is_true(columns), are_true(columns);
       for (size_t i = 0; i < count; ++i) {
         if (i % 11 == 5) x[i] = std::numeric_limits<float>::quiet_NaN();
-        bytes[i] = static_cast<uint8_t>(i % 3 == 0 ? i : 0);
+        bytes[i] = static_cast<uint8_t>(i % 3 == 0 ? 0 : i);
       }
       reduce(Reduce::kMax, {}, sizes, {x.data(), DType::kFloat32, strides}, 1, DType::kFloat32, largest.data());
       reduce(Reduce::kSum, {}, sizes, {x.data(), DType::kFloat32, strides}, 1, DType::kFloat32, sum.data());
       reduce(Reduce::kMax, {}, sizes, {bytes.data(), DType::kBool, strides}, 1, DType::kBool, is_true.data());
+      reduce(Reduce::kAll, {}, sizes, {bytes.data(), DType::kBool, strides}, 1, DType::kBool, are_true.data());
       size_t wrong = 0;
       for (size_t w = 0; w < columns; ++w) {
         float best = x[w], total = x[w];
-        bool any = bytes[w] != 0;
+        bool any = bytes[w] != 0, all = any;
         for (size_t r = 1; r < static_cast<size_t>(rows); ++r) {
           const float value = x[r * columns + w];
           best = value != value || value > best ? value : best;
           total += value;
           any = any || bytes[r * columns + w] != 0;
+          all = all && bytes[r * columns + w] != 0;
         }
         wrong += std::isnan(total) ? !std::isnan(sum[w]) : std::fabs(sum[w] - total) > 1e-6f;
         wrong += std::isnan(total) ? !std::isnan(largest[w]) : largest[w] != best;
         wrong += is_true[w] != uint8_t{any};
+        wrong += are_true[w] != uint8_t{all};
       }
       CHECK_MESSAGE(wrong == 0, rows, " rows of ", width);
+    }
+  }
+}
+
+// Few long rows of numbers near 1 and of special ones, against the same steps one column at a time.
+template <class T>
+void check_few_rows(int64_t rows, int64_t width) {
+  const auto count = static_cast<size_t>(rows * width), columns = static_cast<size_t>(width);
+  const int64_t sizes[] = {rows, width}, strides[] = {width, 1};
+  const DType dtype = dtype_of<T>;
+  std::vector<T> x = random_values<T>(count, 35, static_cast<T>(-3), static_cast<T>(3));
+  constexpr bool is_floating = std::is_floating_point_v<T>;
+  if constexpr (is_floating) {
+    for (size_t i = 0; i < count; i += 13) x[i] = i % 2 == 0 ? -T{0} : std::numeric_limits<T>::quiet_NaN();
+    x[1] = std::numeric_limits<T>::infinity();
+  } else {
+    for (size_t i = 0; i < count; i += 5) x[i] = i % 2 == 0 ? std::numeric_limits<T>::min() : T{-1};
+  }
+  std::vector<T> prod(columns), mean(columns), norm(columns);
+  const ConstStrided view{x.data(), dtype, strides};
+  reduce(Reduce::kProd, {}, sizes, view, 1, dtype, prod.data());
+  if constexpr (is_floating) {
+    reduce(Reduce::kMean, {}, sizes, view, 1, dtype, mean.data());
+    reduce(Reduce::kNorm2, {}, sizes, view, 1, dtype, norm.data());
+  }
+  const auto near = [](T got, double expected) {
+    if (std::isnan(expected)) return std::isnan(got);
+    if (std::isinf(expected)) return static_cast<double>(got) == expected;
+    return std::fabs(static_cast<double>(got) - expected) <= 1e-5 * (1 + std::fabs(expected));
+  };
+  size_t wrong = 0;
+  for (size_t w = 0; w < columns; ++w) {
+    T product = 1;
+    double total = 0, squares = 0;
+    for (size_t r = 0; r < static_cast<size_t>(rows); ++r) {
+      const T value = x[r * columns + w];
+      if constexpr (is_floating) {
+        product *= value;
+        total += static_cast<double>(value);
+        squares += static_cast<double>(value) * static_cast<double>(value);
+      } else {
+        product = static_cast<T>(static_cast<uint64_t>(product) * static_cast<uint64_t>(value));
+      }
+    }
+    if constexpr (is_floating) {
+      wrong += !near(prod[w], static_cast<double>(product));
+      wrong += std::isfinite(product) && std::signbit(product) != std::signbit(prod[w]);
+      wrong += !near(mean[w], total / static_cast<double>(rows));
+      wrong += !near(norm[w], std::sqrt(squares));
+    } else {
+      wrong += prod[w] != product;
+    }
+  }
+  CHECK_MESSAGE(wrong == 0, dtype_name(dtype), ", ", rows, " rows of ", width);
+}
+
+TEST_CASE("few long rows: products, means and norms") {
+  for (const int64_t rows : {1, 2, 3, 4, 5, 8, 9}) {
+    for (const int64_t width : {64, 101, 4099, 9000}) {
+      check_few_rows<float>(rows, width);
+      check_few_rows<double>(rows, width);
+      check_few_rows<int64_t>(rows, width);
     }
   }
 }

@@ -49,16 +49,16 @@ struct IsTrue {
 };
 
 // Long rows, few of them, that need no conversion: whole stretches at once.
-template <class T, class A>
-bool are_few_rows(const Walk& walk, const ReduceKernel<T, A>& kernel) noexcept {
+template <class T>
+bool are_few_rows(const Walk& walk) noexcept {
   constexpr int64_t long_bytes = 256;
-  return kernel.few_rows != nullptr && walk.by_columns && walk.conversion.first == nullptr && walk.reduced.rank == 1 &&
-         walk.reduced.count() != 0 && walk.reduced.count() <= kFewRows && walk.kept.inner_stride() == 1 &&
+  return walk.by_columns && walk.conversion.first == nullptr && walk.reduced.rank == 1 && walk.reduced.count() != 0 &&
+         walk.reduced.count() <= kFewRows && walk.kept.inner_stride() == 1 &&
          walk.kept.inner_size() * int64_t{sizeof(T)} >= long_bytes;
 }
 
-template <class T, class A, class Finish>
-void run_few_rows(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish) noexcept {
+template <class T>
+void run_few_rows(const Job& job, const Walk& walk, ReduceFewRows<T> reduce_rows) noexcept {
   constexpr size_t stretch = 16384 / sizeof(T), grain_elements = 32768;
   const DimList& kept = walk.kept;
   const size_t width = static_cast<size_t>(kept.inner_size()), rows = walk.reduced.count();
@@ -70,22 +70,18 @@ void run_few_rows(const Job& job, const Walk& walk, const ReduceKernel<T, A>& ke
                       const size_t begin = width * part / stretches, count = width * (part + 1) / stretches - begin;
                       const T* x = reinterpret_cast<const T*>(walk.data) + kept.offset(outer, kept.rank - 1) + begin;
                       T* out = reinterpret_cast<T*>(job.at(outer * width + begin));
-                      kernel.few_rows(x, walk.reduced.inner_stride(), rows, count, out);
-                      if constexpr (!std::is_same_v<Finish, Keep>) {
-                        for (size_t w = 0; w < count; ++w) out[w] = finish(out[w]);
-                      }
+                      reduce_rows(x, walk.reduced.inner_stride(), rows, count, out);
                     }
                   });
 }
 
-// One pass; finish(A) gives the result, which has dtype `result`.
+// One pass; finish(A) gives the result, which has dtype `result`, as `few_rows` does where it is not null.
 template <class T, class A, class Finish>
-void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish) noexcept {
+void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel, Finish finish,
+                ReduceFewRows<T> few_rows) noexcept {
   constexpr bool keeps = std::is_same_v<Finish, Keep>, tests = std::is_same_v<Finish, IsTrue>;
-  if constexpr (keeps || tests) {
-    if (job.out_dtype == (tests ? DType::kBool : dtype_of<T>) && are_few_rows(walk, kernel)) {
-      return run_few_rows(job, walk, kernel, finish);
-    }
+  if (few_rows != nullptr && job.out_dtype == (tests ? DType::kBool : dtype_of<T>) && are_few_rows<T>(walk)) {
+    return run_few_rows(job, walk, few_rows);
   }
   const ConvertFn write = convert_fn(dtype_of<A>, job.out_dtype);
   for_each_block(walk, [&](Walk::Block block, bool threads) {
@@ -101,10 +97,19 @@ void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kern
   });
 }
 
+template <class T, class A>
+void run_single(const Job& job, const Walk& walk, const ReduceKernel<T, A>& kernel) noexcept {
+  run_single(job, walk, kernel, Keep{}, kernel.few_rows);
+}
+
 const ReduceKernel<float, double>* sums_of(float) { return reduce_table().sum_f32; }
 const ReduceKernel<double, double>* sums_of(double) { return reduce_table().sum_f64; }
 const ReduceKernel<float, float>* extremes_of(float) { return reduce_table().extreme_f32; }
 const ReduceKernel<double, double>* extremes_of(double) { return reduce_table().extreme_f64; }
+ReduceFewRows<float> mean_few_rows_of(float) { return reduce_table().mean_few_rows_f32; }
+ReduceFewRows<double> mean_few_rows_of(double) { return reduce_table().mean_few_rows_f64; }
+ReduceFewRows<float> norm_few_rows_of(float) { return reduce_table().norm_few_rows_f32; }
+ReduceFewRows<double> norm_few_rows_of(double) { return reduce_table().norm_few_rows_f64; }
 
 // Looks no further than the answer needs: a truth value for any, a zero for all.
 template <bool kAny>
@@ -121,7 +126,8 @@ template <bool kAny>
 void run_truth(const Job& job) noexcept {
   ReduceKernel<uint8_t, uint8_t> kernel = reduce_table().extreme_u8[kAny ? kLargest : kSmallest];
   kernel.row = &truth_row<kAny>;
-  run_single(job, job.walk_truth(DType::kBool), kernel, IsTrue{});
+  run_single(job, job.walk_truth(DType::kBool), kernel, IsTrue{},
+             kAny ? reduce_table().any_few_rows : reduce_table().all_few_rows);
 }
 
 // Everything whose steps compute in a floating type T.
@@ -133,20 +139,22 @@ void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcep
   const double count = static_cast<double>(walk.reduced.count());
   switch (op) {
     case Reduce::kSum:
-      return run_single(job, walk, sums[kTermValue], Keep{});
+      return run_single(job, walk, sums[kTermValue]);
     case Reduce::kMean:
-      return run_single(job, walk, sums[kTermValue], [&](double total) { return total / count; });
+      return run_single(
+          job, walk, sums[kTermValue], [&](double total) { return total / count; }, mean_few_rows_of(T{}));
     case Reduce::kNorm0:
     case Reduce::kCountNonZero:
-      return run_single(job, walk, sums[kTermNonZero], Keep{});
+      return run_single(job, walk, sums[kTermNonZero]);
     case Reduce::kNorm1:
-      return run_single(job, walk, sums[kTermAbs], Keep{});
+      return run_single(job, walk, sums[kTermAbs]);
     case Reduce::kNorm2:
-      return run_single(job, walk, sums[kTermSquare], [](double total) { return std::sqrt(total); });
+      return run_single(
+          job, walk, sums[kTermSquare], [](double total) { return std::sqrt(total); }, norm_few_rows_of(T{}));
     case Reduce::kNormInf:
-      return run_single(job, walk, extremes[kLargestAbs], Keep{});
+      return run_single(job, walk, extremes[kLargestAbs]);
     case Reduce::kNormNegInf:
-      return run_single(job, walk, extremes[kSmallestAbs], Keep{});
+      return run_single(job, walk, extremes[kSmallestAbs]);
     case Reduce::kNormP: {
       const ConvertFn write = convert_fn(DType::kFloat64, job.out_dtype);
       for_each_block(walk, [&](Walk::Block block, bool threads) {
@@ -172,9 +180,9 @@ void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcep
       return;
     }
     case Reduce::kMin:
-      return run_single(job, walk, extremes[kSmallest], Keep{});
+      return run_single(job, walk, extremes[kSmallest]);
     case Reduce::kMax:
-      return run_single(job, walk, extremes[kLargest], Keep{});
+      return run_single(job, walk, extremes[kLargest]);
     default:
       return;
   }
@@ -182,7 +190,7 @@ void run_floating(Reduce op, const ReduceParams& params, const Job& job) noexcep
 
 template <class T>
 void run_integer_extreme(Reduce op, const Job& job, const ReduceKernel<T, T>* kernels, DType computing) noexcept {
-  run_single(job, job.walk(computing), kernels[op == Reduce::kMax ? kLargest : kSmallest], Keep{});
+  run_single(job, job.walk(computing), kernels[op == Reduce::kMax ? kLargest : kSmallest]);
 }
 
 void run_extreme(Reduce op, const ReduceParams& params, const Job& job) noexcept {
@@ -257,14 +265,14 @@ void reduce(Reduce op, const ReduceParams& params, std::span<const int64_t> size
     case Reduce::kAll:
       return run_truth<false>(job);
     case Reduce::kCountNonZero:
-      return run_single(job, job.walk_truth(DType::kInt64), table.sum_i64, Keep{});
+      return run_single(job, job.walk_truth(DType::kInt64), table.sum_i64);
     case Reduce::kSum:
-      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.sum_i64, Keep{});
+      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.sum_i64);
       break;
     case Reduce::kProd:
-      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.prod_i64, Keep{});
-      if (in.dtype == DType::kFloat32) return run_single(job, job.walk(DType::kFloat32), table.prod_f32, Keep{});
-      return run_single(job, job.walk(DType::kFloat64), table.prod_f64, Keep{});
+      if (!is_floating(out_dtype)) return run_single(job, job.walk(DType::kInt64), table.prod_i64);
+      if (in.dtype == DType::kFloat32) return run_single(job, job.walk(DType::kFloat32), table.prod_f32);
+      return run_single(job, job.walk(DType::kFloat64), table.prod_f64);
     case Reduce::kVar:
     case Reduce::kStd:
       return run_var(op == Reduce::kStd, params.correction, job, nullptr);

@@ -128,14 +128,14 @@ ENR_INLINE void for_each_vector(size_t width, const Body& body) {
   if (w < width) body(width - lanes);
 }
 
-template <class T, class First, class Next>
+template <class T, class First, class Next, class Last>
 ENR_INLINE void fold_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out, First first,
-                              Next next) {
+                              Next next, Last last) {
   const auto fold = [&](size_t w, size_t count) __attribute__((always_inline)) {
     Vec<T> v = first(load(x + w));
 #pragma GCC unroll 4
     for (size_t r = 1; r < count; ++r) v = next(v, load(x + static_cast<ptrdiff_t>(r) * row_stride + w));
-    store(out + w, v);
+    store(out + w, last(v));
   };
   // Unrolled for the fewest.
   if (rows == 2) return for_each_vector<T>(width, [&](size_t w) __attribute__((always_inline)) { fold(w, 2); });
@@ -144,11 +144,38 @@ ENR_INLINE void fold_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, siz
   for_each_vector<T>(width, [&](size_t w) __attribute__((always_inline)) { fold(w, rows); });
 }
 
-template <class T>
+// What few rows' results become at last.
+struct AsItIs {
+  template <class V>
+  ENR_INLINE V operator()(V v, size_t) const {
+    return v;
+  }
+};
+struct OverRows {
+  template <class V>
+  ENR_INLINE V operator()(V v, size_t rows) const {
+    return v / constant<V>(static_cast<double>(rows));
+  }
+};
+struct RootOf {
+  template <class V>
+  ENR_INLINE V operator()(V v, size_t) const {
+    return sqrt(v);
+  }
+};
+struct AsTruth {
+  ENR_INLINE Vec<uint8_t> operator()(Vec<uint8_t> v, size_t) const {
+    return (Vec<uint8_t>)(v != Vec<uint8_t>{}) & splat<uint8_t>(1);
+  }
+};
+
+template <class T, class F, class Last>
 void sum_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept {
+  const F f;
   fold_few_rows(
-      x, row_stride, rows, width, out, [](Vec<T> v) __attribute__((always_inline)) { return v; },
-      [](Vec<T> sum, Vec<T> v) __attribute__((always_inline)) { return sum + v; });
+      x, row_stride, rows, width, out, [&](Vec<T> v) __attribute__((always_inline)) { return f(v, Vec<T>{}); },
+      [&](Vec<T> sum, Vec<T> v) __attribute__((always_inline)) { return sum + f(v, Vec<T>{}); },
+      [&](Vec<T> sum) __attribute__((always_inline)) { return Last{}(sum, rows); });
 }
 
 template <class A>
@@ -170,7 +197,7 @@ void fill_sums(ReduceKernel<T, double>* sums) {
   sums[kTermDeviation] = sum_kernel<T, Deviation>();
   sums[kTermPower] = sum_kernel<T, Power>();
   sums[kTermExp] = sum_kernel<T, ExpOf>();
-  sums[kTermValue].few_rows = &sum_few_rows<T>;
+  sums[kTermValue].few_rows = &sum_few_rows<T, Value, AsItIs>;
 }
 
 int64_t sum_row_i64(const int64_t* x, size_t n, const int64_t*, int64_t acc) noexcept {
@@ -216,6 +243,18 @@ void prod_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, c
     const T* row = x + static_cast<ptrdiff_t>(r) * row_stride;
     for (size_t w = 0; w < width; ++w) acc[w] = multiply(acc[w], static_cast<A>(row[w]));
   }
+}
+
+template <class T>
+void prod_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept {
+  fold_few_rows(
+      x, row_stride, rows, width, out, [](Vec<T> v) __attribute__((always_inline)) { return v; },
+      [](Vec<T> product, Vec<T> v) __attribute__((always_inline)) { return product * v; },
+      [](Vec<T> product) __attribute__((always_inline)) { return product; });
+}
+template <class T, class A>
+ReduceKernel<T, A> prod_kernel() {
+  return {1, &prod_row<T, A>, &prod_columns<T, A>, &times<A>, false, &prod_few_rows<T>};
 }
 
 // Extremes. `wins(x, y)` is the vector that holds the winner of each lane.
@@ -343,16 +382,22 @@ void extreme_columns(const T* x, ptrdiff_t row_stride, size_t rows, size_t width
   }
 }
 
-template <class T, class F>
+template <class T, class F, class Last>
 void extreme_few_rows(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept {
   fold_few_rows(
       x, row_stride, rows, width, out, [](Vec<T> v) __attribute__((always_inline)) { return F::of(v); },
-      [](Vec<T> best, Vec<T> v) __attribute__((always_inline)) { return F::wins(best, F::of(v)); });
+      [](Vec<T> best, Vec<T> v) __attribute__((always_inline)) { return F::wins(best, F::of(v)); },
+      [&](Vec<T> best) __attribute__((always_inline)) { return Last{}(best, rows); });
 }
 
 template <class T, class F>
 ReduceKernel<T, T> extreme_kernel(T start) {
-  return {start, &extreme_row<T, F>, &extreme_columns<T, F>, &extreme_combine<T, F>, false, &extreme_few_rows<T, F>};
+  return {start,
+          &extreme_row<T, F>,
+          &extreme_columns<T, F>,
+          &extreme_combine<T, F>,
+          false,
+          &extreme_few_rows<T, F, AsItIs>};
 }
 
 template <class T>
@@ -374,9 +419,9 @@ ReduceTable make_table() {
   fill_sums<float>(table.sum_f32);
   fill_sums<double>(table.sum_f64);
   table.sum_i64 = {0, &sum_row_i64, &sum_columns<int64_t, int64_t, Value>, &plus<int64_t>, false};
-  table.prod_f32 = {1, &prod_row<float, double>, &prod_columns<float, double>, &times<double>, false};
-  table.prod_f64 = {1, &prod_row<double, double>, &prod_columns<double, double>, &times<double>, false};
-  table.prod_i64 = {1, &prod_row<int64_t, int64_t>, &prod_columns<int64_t, int64_t>, &times<int64_t>, false};
+  table.prod_f32 = prod_kernel<float, double>();
+  table.prod_f64 = prod_kernel<double, double>();
+  table.prod_i64 = prod_kernel<int64_t, int64_t>();
   fill_extremes<float>(table.extreme_f32);
   fill_extremes<double>(table.extreme_f64);
   fill_integer_extremes<int64_t>(table.extreme_i64, INT64_MIN, INT64_MAX);
@@ -385,6 +430,12 @@ ReduceTable make_table() {
   fill_integer_extremes<int8_t>(table.extreme_i8, INT8_MIN, INT8_MAX);
   fill_integer_extremes<uint8_t>(table.extreme_u8, 0, UINT8_MAX);
   fill_integer_extremes<uint64_t>(table.extreme_u64, 0, UINT64_MAX);
+  table.mean_few_rows_f32 = &sum_few_rows<float, Value, OverRows>;
+  table.mean_few_rows_f64 = &sum_few_rows<double, Value, OverRows>;
+  table.norm_few_rows_f32 = &sum_few_rows<float, SquareOf, RootOf>;
+  table.norm_few_rows_f64 = &sum_few_rows<double, SquareOf, RootOf>;
+  table.any_few_rows = &extreme_few_rows<uint8_t, Largest, AsTruth>;
+  table.all_few_rows = &extreme_few_rows<uint8_t, Smallest, AsTruth>;
   fill_args(table);
   return table;
 }

@@ -7,6 +7,10 @@
 
 namespace enr::kernels {
 
+// Reduces at most kFewRows rows of `width` elements, at least a vector, at once; rows lie row_stride elements apart.
+template <class T>
+using ReduceFewRows = void (*)(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept;
+
 // One way to gather elements of type T into an accumulator of type A. `c` is a parameter of the term, one for each
 // output: the centre of a deviation, the exponent of a power; terms without one ignore it and take null.
 template <class T, class A>
@@ -17,10 +21,9 @@ struct ReduceKernel {
   // acc[w] for each of `width` columns, at most kReduceColumns, with `rows` rows added; rows lie row_stride elements
   // apart.
   void (*columns)(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, const A* c, A* acc) noexcept;
-  A (*combine)(A x, A y) noexcept;  // y's elements come after x's
-  bool is_ordered = false;          // the elements' order counts
-  // At most kFewRows rows at once, of at least a vector: their result in T. May be null.
-  void (*few_rows)(const T* x, ptrdiff_t row_stride, size_t rows, size_t width, T* out) noexcept = nullptr;
+  A (*combine)(A x, A y) noexcept;      // y's elements come after x's
+  bool is_ordered = false;              // the elements' order counts
+  ReduceFewRows<T> few_rows = nullptr;  // computes in T; may be null
 };
 
 inline constexpr size_t kReduceColumns = 512;
@@ -64,6 +67,11 @@ struct ReduceTable {
   ReduceKernel<int8_t, int8_t> extreme_i8[2];
   ReduceKernel<uint8_t, uint8_t> extreme_u8[2];
   ReduceKernel<uint64_t, uint64_t> extreme_u64[2];
+
+  // Results that are not yet those of a kernel above.
+  ReduceFewRows<float> mean_few_rows_f32, norm_few_rows_f32;  // the latter the root of the squares' sum
+  ReduceFewRows<double> mean_few_rows_f64, norm_few_rows_f64;
+  ReduceFewRows<uint8_t> any_few_rows, all_few_rows;  // of bytes that are true unless 0
 
   // kLargest and kSmallest: the first of equals, the first NaN before everything.
   ReduceKernel<float, Best<float>> arg_f32[2];
