@@ -37,6 +37,8 @@ void fuse_activations(Graph& graph);
 void merge_transposes(Graph& graph);
 // Padding with zeros moves into the convolution behind it.
 void merge_padding(Graph& graph);
+// 8-bit levels between nodes are stored unsigned where products read such as they lie.
+void store_levels_unsigned(Graph& graph);
 // Nodes nobody needs go.
 void remove_dead_nodes(Graph& graph);
 // Those that others have taken in.

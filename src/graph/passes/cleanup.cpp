@@ -71,6 +71,7 @@ void optimize(Graph& graph) {
   merge_activations(graph);
   fuse_activations(graph);
   remove_dead_nodes(graph);
+  store_levels_unsigned(graph);
 }
 
 }  // namespace enr::graph

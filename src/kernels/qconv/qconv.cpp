@@ -103,11 +103,17 @@ void QConvPlan::run_gemm(const QConvCall& call, void* workspace) const noexcept 
   const size_t height = s.output_height(), width = s.output_width();
   if (s.batch * height * width == 0) return;
   const PaddedInput input(s, call, workspace);
+  const bool is_pointwise = s.kernel_height == 1 && s.kernel_width == 1 && s.stride_height == 1 &&
+                            s.stride_width == 1 && height == s.input_height && width == s.input_width;
   for (size_t group = 0; group < s.groups; ++group) {
     const size_t first = group * (s.output_channels / s.groups);
     QProduct product = product_of(call, group_weights(s, {}, group), first);
     product.packed = static_cast<const std::byte*>(call.packed) + group * group_bytes(s);
     product.m = s.batch * height * width;
+    if (is_pointwise) {
+      product.a = input.source(0, group, 0).image;
+      product.a_stride = s.input_pixel_stride;
+    }
     product.c_stride = s.output_pixel_stride;
     product.rows = call.images;
     product.rows_each = height * width;

@@ -38,8 +38,8 @@ void input_chunk(const uint8_t* const* pixels, size_t channel, uint8_t flip, int
     I16 d[W];
 #pragma GCC unroll 6
     for (size_t x = 0; x < W; ++x) {
-      d[x] = (I16)widen_half(pixels[W * y + x] + channel);
-      if (flip != 0) d[x] = (d[x] ^ (int16_t)(int8_t)flip) << 8 >> 8;
+      const uint8_t* pixel = pixels[W * y + x] + channel;
+      d[x] = flip == 0 ? (I16)widen_half(pixel) : (I16)widen_half_unsigned(pixel) - (int16_t)flip;
     }
     transform_input(d, half[y]);
   }

@@ -99,11 +99,12 @@ void each_in_shares(size_t count, size_t threads, bool backwards, const Body& bo
 
 // Rows of a tile with what belongs to them.
 struct PackedRows {
-  std::byte* a;
-  float* scales;
-  int32_t* zero_points;
-  int32_t* terms;
-  void* wide;  // see QTile
+  const std::byte* a;
+  size_t a_stride;
+  float* scales = nullptr;
+  int32_t* zero_points = nullptr;
+  int32_t* terms = nullptr;
+  void* wide = nullptr;  // see QTile
 };
 
 class Runner {
@@ -115,7 +116,8 @@ class Runner {
         is_int4_(product.weights.type == QWeightType::kInt4),
         activations_(is_int4_ ? qgemm_table().int4 : qgemm_table().int8),
         row_bytes_(row_bytes(activations_, product.weights.k)),
-        header_(*static_cast<const QPackedHeader*>(product.packed)) {}
+        header_(*static_cast<const QPackedHeader*>(product.packed)),
+        reads_in_place_(can_read_in_place()) {}
 
   void run(QWorkspace workspace) const noexcept {
     const QWeights& w = product_.weights;
@@ -133,6 +135,14 @@ class Runner {
   }
 
  private:
+  // Whether tiles would hold the very bytes of the activations. Rows a multiple of 2048 bytes apart would fight for the
+  // same lines of the first-level cache.
+  bool can_read_in_place() const noexcept {
+    return product_.a != nullptr && product_.kind == QKind::kStatic && activations_.bytes == 1 &&
+           header_.flip == activations_.offset && product_.weights.k % activations_.unit == 0 &&
+           product_.a_stride % 2048 != 0;
+  }
+
   void run_by_rows(const Schedule& schedule, std::byte* space) const noexcept {
     const size_t group = schedule.group_rows, tile = activations_.max_rows;
     const size_t tiles = (product_.m + tile - 1) / tile;
@@ -177,10 +187,16 @@ class Runner {
   }
 
   PackedRows pack_rows(size_t row, size_t count, size_t capacity, std::byte* space) const noexcept {
-    PackedRows rows{space, reinterpret_cast<float*>(space + capacity * row_bytes_), nullptr, nullptr, nullptr};
+    PackedRows rows{.a = space, .a_stride = row_bytes_};
+    rows.scales = reinterpret_cast<float*>(space + capacity * row_bytes_);
     rows.zero_points = reinterpret_cast<int32_t*>(rows.scales + capacity);
     const QWeights& w = product_.weights;
-    pack_(row, count, rows.a, row_bytes_);  // what lies behind k meets weights of zero
+    if (reads_in_place_) {
+      rows.a = static_cast<const std::byte*>(product_.a) + row * product_.a_stride;
+      rows.a_stride = product_.a_stride;
+    } else {
+      pack_(row, count, space, row_bytes_);  // what lies behind k meets weights of zero
+    }
     if (product_.kind != QKind::kStatic) {
       for (size_t i = 0; i < count; ++i) {
         const Quantization& q = product_.rows[(row + i) / product_.rows_each];
@@ -193,7 +209,7 @@ class Runner {
       const auto sum = is_int4_ ? qgemm_table().sum_int4 : qgemm_table().sum_int8;
       const size_t block = w.block_size == 0 ? w.k : w.block_size;
       for (size_t i = 0; i < count; ++i) {
-        sum(rows.a + i * row_bytes_, w.k, block, -header_.weight_zero_point, rows.terms + i * panels_.blocks);
+        sum(rows.a + i * rows.a_stride, w.k, block, -header_.weight_zero_point, rows.terms + i * panels_.blocks);
       }
     }
     return rows;
@@ -215,8 +231,8 @@ class Runner {
     const QWeights& w = product_.weights;
     const size_t full = qgemm_table().panel, column = panel * full, width = panels_.width(panel);
     QTile tile;
-    tile.a = rows.a + begin * row_bytes_;
-    tile.a_stride = row_bytes_;
+    tile.a = rows.a + begin * rows.a_stride;
+    tile.a_stride = rows.a_stride;
     tile.rows = count;
     tile.panel = panels_.at(product_.packed, panel);
     tile.vectors = width == full ? 2 : 1;
@@ -292,6 +308,7 @@ class Runner {
   const QActivations& activations_;
   size_t row_bytes_;
   const QPackedHeader& header_;
+  bool reads_in_place_;
 };
 
 }  // namespace

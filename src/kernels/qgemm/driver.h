@@ -24,6 +24,10 @@ struct QProduct {
   QWeights weights;  // type, n, k, block_size
   const void* packed = nullptr;
   size_t m = 0;
+  // The activations where they are rows already, or null: a row's bytes are neighbours, rows a_stride bytes apart. Read
+  // as they lie where tiles hold the same bytes.
+  const void* a = nullptr;
+  size_t a_stride = 0;
   void* c = nullptr;
   size_t c_stride = 0;  // elements
   QOutput output{};     // static

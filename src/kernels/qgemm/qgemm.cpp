@@ -26,12 +26,16 @@ void run(const QProduct& product, const void* a, size_t a_stride, QWorkspace wor
 
 }  // namespace
 
+bool qgemm_reads_unsigned() noexcept { return qgemm_table().int8.offset == 0x80; }
+
 void qgemm_static(size_t m, size_t n, size_t k, const void* a, size_t a_stride, const void* packed,
                   const QOutput& output, void* c, size_t c_stride, QWorkspace workspace) noexcept {
   const QProduct product{.kind = QKind::kStatic,
                          .weights = {.n = n, .k = k},
                          .packed = packed,
                          .m = m,
+                         .a = a,
+                         .a_stride = a_stride,
                          .c = c,
                          .c_stride = c_stride,
                          .output = output};

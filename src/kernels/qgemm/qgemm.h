@@ -71,6 +71,9 @@ struct QWorkspace {
   size_t size_bytes = 0;
 };
 
+// Whether products of uint8 are faster than those of int8, whose activations they copy first.
+bool qgemm_reads_unsigned() noexcept;
+
 // a and c are int8 or uint8 as packed. They must not overlap.
 void qgemm_static(size_t m, size_t n, size_t k, const void* a, size_t a_stride, const void* packed,
                   const QOutput& output, void* c, size_t c_stride, QWorkspace workspace) noexcept;

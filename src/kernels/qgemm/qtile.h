@@ -57,6 +57,7 @@ struct QActivations {
   size_t group = 4;     // inputs that are multiplied together; rows of the tile are padded to such groups
   int32_t offset = 0;   // what a tile holds more than the activation
   size_t max_rows = 1;  // of a tile
+  size_t unit = 4;      // inputs: of a row of whole units nothing behind it is read
   size_t slack = 0;     // bytes behind what is written to a row that copying may overwrite
 };
 

@@ -251,9 +251,9 @@ constexpr uint8_t kOffset = 0;
 using Activation = int16_t;
 #endif
 #if defined(__AMX_INT8__)
-constexpr size_t kMaxInt8Rows = kBlockRows, kTileInt4Rows = kBlockRows, kLineOutputs = 0;
+constexpr size_t kMaxInt8Rows = kBlockRows, kTileInt4Rows = kBlockRows, kInt8Unit = kTileBytes, kLineOutputs = 0;
 #else
-constexpr size_t kMaxInt8Rows = kMaxRows, kTileInt4Rows = kMaxInt4Rows;
+constexpr size_t kMaxInt8Rows = kMaxRows, kTileInt4Rows = kMaxInt4Rows, kInt8Unit = kGroup;
 // Copies are a smaller part of slower products, where more weights of zero weigh more.
 constexpr size_t kLineOutputs = ENR_DOT4 ? SIZE_MAX : 32;
 #endif
@@ -277,7 +277,12 @@ const QGemmTable& qgemm_table() {
   static constexpr QGemmTable table{
       .panel = kPanel,
       .int8 =
-          {.bytes = kActivationBytes, .group = kGroup, .offset = kOffset, .max_rows = kMaxInt8Rows, .slack = kSlack},
+          {.bytes = kActivationBytes,
+           .group = kGroup,
+           .offset = kOffset,
+           .max_rows = kMaxInt8Rows,
+           .unit = kInt8Unit,
+           .slack = kSlack},
       .int4 =
           {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kTileInt4Rows, .slack = kSlack},
       .widens = !ENR_DOT4,
