@@ -34,12 +34,19 @@ const QDepthwiseTable& table_of(bool is_wide) noexcept {
   return is_wide ? qdepthwise_wide_table() : qdepthwise_table();
 }
 
+// Whether half a block of the last channels, or less, are taken of two outputs at once.
+bool pairs_rest(const DepthwiseShape& s, const QDepthwiseTable& table) noexcept {
+  const size_t half = table.block / 2, rest = s.channels % table.block;
+  return table.pairs && s.multiplier == 1 && (s.kernel_width == 3 || s.kernel_width == 5) && s.channels >= half &&
+         rest != 0 && rest <= half;
+}
+
 // Blocks of input channels. Where channels have several outputs, those of the same number among a channel's outputs are
 // a set: sets have packed weights, and are computed, one after the other.
 struct Blocks {
   const QDepthwiseTable& table;
   size_t channels, count, groups;
-  bool has_last_row;
+  bool has_last_row, has_pairs;
   size_t columns, bytes;  // of weights
 
   Blocks(const DepthwiseShape& s, const QDepthwiseTable& t) noexcept
@@ -48,13 +55,13 @@ struct Blocks {
         count((channels + t.block - 1) / t.block),
         groups(t.group_rows == 2 ? s.kernel_height / 2 : (s.kernel_height + t.group_rows - 1) / t.group_rows),
         has_last_row(groups * t.group_rows < s.kernel_height),
+        has_pairs(pairs_rest(s, t)),
         columns(groups * s.kernel_width + (has_last_row ? (s.kernel_width + 1) / 2 : 0)),
         bytes(t.vectors * t.lanes * 4 * (3 + columns)) {}
 
-  size_t first_channel(size_t block) const noexcept {
-    return channels < table.block ? 0 : std::min(block * table.block, channels - table.block);
-  }
-  size_t width() const noexcept { return std::min(channels, table.block); }
+  bool is_paired(size_t block) const noexcept { return has_pairs && block + 1 == count; }
+  size_t width(size_t block) const noexcept { return std::min(channels, is_paired(block) ? table.block / 2 : table.block); }
+  size_t first_channel(size_t block) const noexcept { return std::min(block * table.block, channels - width(block)); }
 };
 
 constexpr size_t kMaxKernelRows = 64;
@@ -109,8 +116,9 @@ void pack_block(const Source& source, const Blocks& blocks, size_t set, size_t b
   const size_t vector_bytes = table.lanes * 4, column_bytes = table.vectors * vector_bytes;
   for (size_t q = 0; q < table.vectors; ++q) {
     for (size_t i = 0; i < table.lanes; ++i) {
-      if (table.lane_channel(q, i) >= blocks.width()) continue;
-      const size_t channel = (blocks.first_channel(block) + table.lane_channel(q, i)) * s.multiplier + set;
+      const size_t width = blocks.width(block), place_in_block = table.lane_channel(q, i);
+      if (place_in_block >= width && !blocks.is_paired(block)) continue;
+      const size_t channel = (blocks.first_channel(block) + place_in_block % width) * s.multiplier + set;
       std::byte* lane = to + q * vector_bytes + i * 4;
       const int32_t offset = source.quantization.is_unsigned ? table.unsigned_offset : table.offset;
       const int32_t start = source.start(channel, offset);
@@ -194,7 +202,6 @@ struct Run {
     call.input_width = s.input_width;
     call.pad_left = s.pad_left;
     call.output_width = s.output_width;
-    call.channels = blocks.width();
     call.flip = static_cast<uint8_t>(header.flip);
     call.output_step = s.output_pixel_stride;
     call.low = static_cast<float>(range.min - range.zero_point);
@@ -205,6 +212,8 @@ struct Run {
       const size_t image = row / s.output_height, y = row % s.output_height;
       for (size_t block = 0; block < blocks.count; ++block) {
         const size_t channel = blocks.first_channel(block);
+        call.channels = blocks.width(block);
+        call.is_paired = blocks.is_paired(block);
         for (size_t ky = 0; ky < blocks.groups * blocks.table.group_rows + blocks.has_last_row; ++ky) {
           // Rows beyond the kernel have weights of 0.
           const size_t iy = y * s.stride_height + ky * s.dilation_height - s.pad_top;
@@ -229,7 +238,7 @@ struct Run {
     constexpr size_t kColumns = 16;
     const DepthwiseShape& s = shape;
     uint8_t columns[kColumns * kMaxBlock];
-    call.output_step = blocks.width();
+    call.output_step = blocks.width(block);
     call.output = columns;
     for (size_t x = 0; x < s.output_width; x += kColumns, to += kColumns * s.output_pixel_stride) {
       call.pad_left = s.pad_left - x * s.stride_width;
@@ -292,7 +301,8 @@ void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* 
   // A uint8 weight less its zero point may not fit 8 bits. Where there are few channels, smaller blocks are filled
   // better.
   const bool is_wide = type == QWeightType::kUInt8 ||
-                       (shape.channels < qdepthwise_table().block && shape.channels <= qdepthwise_wide_table().block);
+                       (shape.channels < qdepthwise_table().block &&
+                        shape.channels <= qdepthwise_wide_table().block && !pairs_rest(shape, qdepthwise_table()));
   const Source source{
       shape, type,        static_cast<const uint8_t*>(weights), weight_zero_point, tap_stride, channel_stride,
       bias,  quantization};

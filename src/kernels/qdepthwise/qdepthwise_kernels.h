@@ -50,6 +50,27 @@ ENR_INLINE Bytes load_row(const uint8_t* p, Channels channels) {
 #endif
   return v ^ (uint8_t)((kUnsigned ? 0x80 : 0) ^ kOffset);
 }
+#if ENR_DOT4_UNSIGNED
+// Half a block each.
+template <bool kUnsigned>
+ENR_INLINE Bytes load_pair(const uint8_t* first, const uint8_t* second) {
+#if defined(__AVX512BW__)
+  const __m512i low = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i*)first));
+  const Bytes v = (Bytes)_mm512_maskz_inserti64x4(0xff, low, _mm256_loadu_si256((const __m256i*)second), 1);
+#else
+  const Bytes v = (Bytes)_mm256_loadu2_m128i((const __m128i*)second, (const __m128i*)first);
+#endif
+  return v ^ (uint8_t)((kUnsigned ? 0x80 : 0) ^ kOffset);
+}
+ENR_INLINE void store_pair(uint8_t* first, uint8_t* second, I8 bytes) {
+#if defined(__AVX512BW__)
+  _mm256_storeu_si256((__m256i*)first, _mm512_castsi512_si256((__m512i)bytes));
+  _mm256_storeu_si256((__m256i*)second, _mm512_maskz_extracti64x4_epi64(0xf, (__m512i)bytes, 1));
+#else
+  _mm256_storeu2_m128i((__m128i*)second, (__m128i*)first, (__m256i)bytes);
+#endif
+}
+#endif
 #else
 using Bytes = I16;
 constexpr uint8_t kUnsignedOffset = 128;
@@ -184,8 +205,9 @@ ENR_INLINE void add_column(I32 (&sum)[kVectors], const Column& column, const cha
   }
 }
 
-// Pixels of one row of the input, from column `first` on, one after the other.
-template <bool kUnsigned, bool kInside>
+// Pixels of one row of the input, from column `first` on, one after the other; where kPairStride is not 0, each with
+// the one so many columns further.
+template <bool kUnsigned, bool kInside, size_t kPairStride>
 struct Pixels {
   const uint8_t* at;
   size_t step;
@@ -194,32 +216,58 @@ struct Pixels {
 
   ENR_INLINE Pixels(const QDepthwiseCall& c, const QDepthwiseRow& row, ptrdiff_t first)
       : at(row.pixels + first * (ptrdiff_t)row.step), step(row.step), column(first), call(c) {}
+  ENR_INLINE const uint8_t* pixel(size_t further) const {
+    const bool inside = kInside || (size_t)column + further < call.input_width;
+    return inside ? at + further * step : call.padding;
+  }
   ENR_INLINE Bytes next(Channels channels) {
-    const bool inside = kInside || (size_t)column < call.input_width;
-    const Bytes bytes = load_row<kUnsigned>(inside ? at : call.padding, channels);
+    Bytes bytes;
+#if ENR_DOT4_UNSIGNED
+    if constexpr (kPairStride != 0) {
+      bytes = load_pair<kUnsigned>(pixel(0), pixel(kPairStride));
+    } else
+#endif
+    {
+      bytes = load_row<kUnsigned>(pixel(0), channels);
+    }
     at += step;
     if (!kInside) ++column;
     return bytes;
   }
 };
 
-// kPixels neighbouring outputs from output column x on; a column that was loaded serves every output it belongs to.
-template <bool kUnsigned, size_t kWidth, size_t kStride, size_t kPixels, bool kInside>
+#if ENR_DOT4_UNSIGNED
+template <size_t kPixels>
+ENR_INLINE void finish_pairs(const QDepthwiseCall& call, I32 (&sum)[kPixels][kVectors], uint8_t* output) {
+  const Requantization to(call.low, call.high, call.zero_point, call.flip);
+#pragma GCC unroll 4
+  for (size_t t = 0; t < kPixels; ++t, output += 2 * call.output_step) {
+    scale(call, to, sum[t]);
+    store_pair(output, output + call.output_step, to.bytes(sum[t][0], sum[t][1], sum[t][2], sum[t][3]));
+  }
+}
+#endif
+
+// kPixels neighbouring outputs, or pairs of them, from output column x on; a column that was loaded serves every output
+// it belongs to.
+template <bool kUnsigned, size_t kWidth, size_t kOutputStride, bool kPaired, size_t kPixels, bool kInside>
 void pixels(const QDepthwiseCall& call, size_t x) {
+  constexpr size_t kStride = kPaired ? 2 * kOutputStride : kOutputStride;
   constexpr size_t kColumns = (kPixels - 1) * kStride + kWidth;
+  using Source = Pixels<kUnsigned, kInside, kPaired ? kOutputStride : 0>;
   I32 sum[kPixels][kVectors];
 #pragma GCC unroll 4
   for (size_t t = 0; t < kPixels; ++t) start(call, sum[t]);
-  const ptrdiff_t first = (ptrdiff_t)(x * kStride) - (ptrdiff_t)call.pad_left;
+  const ptrdiff_t first = (ptrdiff_t)(x * kOutputStride) - (ptrdiff_t)call.pad_left;
   const char* weights = weights_of(call);
   const QDepthwiseRow* rows = call.rows;
   const Channels channels(call.channels);
   for (size_t g = 0; g < call.groups; ++g, rows += kGroupRows, weights += kWidth * kColumnBytes) {
 #if ENR_DOT4
-    Pixels<kUnsigned, kInside> from[kGroupRows] = {
+    Source from[kGroupRows] = {
         {call, rows[0], first}, {call, rows[1], first}, {call, rows[2], first}, {call, rows[3], first}};
 #else
-    Pixels<kUnsigned, kInside> from[kGroupRows] = {{call, rows[0], first}, {call, rows[1], first}};
+    Source from[kGroupRows] = {{call, rows[0], first}, {call, rows[1], first}};
 #endif
 #pragma GCC unroll 16
     for (size_t c = 0; c < kColumns; ++c) {
@@ -237,7 +285,7 @@ void pixels(const QDepthwiseCall& call, size_t x) {
   }
 #if !ENR_DOT4
   if (call.has_last_row) {
-    Pixels<kUnsigned, kInside> from(call, *rows, first);
+    Source from(call, *rows, first);
     Bytes pair[2] = {from.next(channels), {}};
 #pragma GCC unroll 16
     for (size_t c = 0; c < kColumns; ++c, pair[0] = pair[1]) {
@@ -254,29 +302,45 @@ void pixels(const QDepthwiseCall& call, size_t x) {
     }
   }
 #endif
-  finish<kPixels>(call, sum, call.output + x * call.output_step);
+  uint8_t* output = call.output + x * call.output_step;
+#if ENR_DOT4_UNSIGNED
+  if constexpr (kPaired) return finish_pairs<kPixels>(call, sum, output);
+#endif
+  finish<kPixels>(call, sum, output);
 }
 
-template <bool kUnsigned, size_t kWidth, size_t kStride, size_t kPixels>
+template <bool kUnsigned, size_t kWidth, size_t kStride, bool kPaired, size_t kPixels>
 ENR_INLINE void pixels(const QDepthwiseCall& call, size_t x) {
+  constexpr size_t kOutputs = kPaired ? 2 * kPixels : kPixels;
   const ptrdiff_t first = (ptrdiff_t)(x * kStride) - (ptrdiff_t)call.pad_left;
-  if (first >= 0 && (size_t)first + (kPixels - 1) * kStride + kWidth <= call.input_width) {
-    pixels<kUnsigned, kWidth, kStride, kPixels, true>(call, x);
+  if (first >= 0 && (size_t)first + (kOutputs - 1) * kStride + kWidth <= call.input_width) {
+    pixels<kUnsigned, kWidth, kStride, kPaired, kPixels, true>(call, x);
   } else {
-    pixels<kUnsigned, kWidth, kStride, kPixels, false>(call, x);
+    pixels<kUnsigned, kWidth, kStride, kPaired, kPixels, false>(call, x);
   }
 }
 
 template <bool kUnsigned, size_t kWidth, size_t kStride>
 void row_of(const QDepthwiseCall& call) {
   size_t x = 0;
-  for (; x + 4 <= call.output_width; x += 4) pixels<kUnsigned, kWidth, kStride, 4>(call, x);
+  for (; x + 4 <= call.output_width; x += 4) pixels<kUnsigned, kWidth, kStride, false, 4>(call, x);
   if (x + 2 <= call.output_width) {
-    pixels<kUnsigned, kWidth, kStride, 2>(call, x);
+    pixels<kUnsigned, kWidth, kStride, false, 2>(call, x);
     x += 2;
   }
-  if (x < call.output_width) pixels<kUnsigned, kWidth, kStride, 1>(call, x);
+  if (x < call.output_width) pixels<kUnsigned, kWidth, kStride, false, 1>(call, x);
 }
+
+#if ENR_DOT4_UNSIGNED
+// At least two outputs; the last pair may overlap the one before.
+template <bool kUnsigned, size_t kWidth, size_t kStride>
+void pairs_of(const QDepthwiseCall& call) {
+  size_t x = 0;
+  for (; x + 8 <= call.output_width; x += 8) pixels<kUnsigned, kWidth, kStride, true, 4>(call, x);
+  for (; x + 2 <= call.output_width; x += 2) pixels<kUnsigned, kWidth, kStride, true, 1>(call, x);
+  if (x < call.output_width) pixels<kUnsigned, kWidth, kStride, true, 1>(call, call.output_width - 2);
+}
+#endif
 
 // A pixel of a row, where blocks may have fewer channels than they should.
 template <bool kUnsigned>
@@ -325,6 +389,14 @@ void any_row(const QDepthwiseCall& call) {
 
 template <bool kUnsigned>
 void row_as(const QDepthwiseCall& call) {
+#if ENR_DOT4_UNSIGNED
+  if (call.is_paired && call.dilation == 1 && call.output_width > 1) {
+    if (call.kernel_width == 3 && call.stride == 1) return pairs_of<kUnsigned, 3, 1>(call);
+    if (call.kernel_width == 3 && call.stride == 2) return pairs_of<kUnsigned, 3, 2>(call);
+    if (call.kernel_width == 5 && call.stride == 1) return pairs_of<kUnsigned, 5, 1>(call);
+    if (call.kernel_width == 5 && call.stride == 2) return pairs_of<kUnsigned, 5, 2>(call);
+  }
+#endif
   const bool plain = (Channels::kAnyNumber || call.channels == kBlock) && call.dilation == 1;
   if (plain && call.kernel_width == 3 && call.stride == 1) return row_of<kUnsigned, 3, 1>(call);
   if (plain && call.kernel_width == 3 && call.stride == 2) return row_of<kUnsigned, 3, 2>(call);
@@ -345,6 +417,7 @@ const QDepthwiseTable& qdepthwise_table() {
                                          .vectors = kVectors,
                                          .offset = kOffset,
                                          .unsigned_offset = kUnsignedOffset,
+                                         .pairs = ENR_DOT4_UNSIGNED,
                                          .row = &row};
   return table;
 }

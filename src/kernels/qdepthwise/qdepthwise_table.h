@@ -2,8 +2,8 @@
 
 // What an instruction set offers for 8-bit depthwise convolution; qdepthwise.h is the family's public face.
 //
-// Channels are taken in blocks; the last one overlaps the one before where channels are no multiple of a block. Rows of
-// the kernel are multiplied in groups; where a group has two rows, the last one of an odd number of rows is taken two
+// Channels are taken in blocks; the last one overlaps the one before where channels are no multiple of a block. Where
+// half a block suffices for it, it holds the channels of two neighbouring outputs (a pair). Rows of the kernel are multiplied in groups; where a group has two rows, the last one of an odd number of rows is taken two
 // columns at a time. Packed, of each block: the int32 each sum starts from, the scales, then for each group of rows and
 // each column of the kernel the weights, then those of the pairs of columns, everything in the order of lane_channel.
 
@@ -30,6 +30,7 @@ struct QDepthwiseCall {
   size_t output_width = 0;
   const void* packed = nullptr;  // of the block
   size_t channels = 0;           // of the block
+  bool is_paired = false;        // half a block of channels, packed twice
   uint8_t flip = 0;              // of input and output: 0 or 0x80, which makes them int8
 
   uint8_t* output = nullptr;
@@ -46,6 +47,7 @@ struct QDepthwiseTable {
   size_t lanes, vectors;  // int32 lanes of a vector, vectors of a block
   // What the kernel adds to activations, and to those that are stored as uint8, seen as int8.
   int32_t offset, unsigned_offset;
+  bool pairs;  // there is a kernel for pairs
   void (*row)(const QDepthwiseCall& call) noexcept;
 
   // The channel of a block in lane i of its vector q: the order that interleaving within 128 bits gives.

@@ -14,6 +14,7 @@
 #define ENR_DOT4_UNSIGNED 0
 #else
 #define ENR_DOT4 0
+#define ENR_DOT4_UNSIGNED 0
 #endif
 
 namespace enr::kernels::ENR_ISA {
