@@ -101,6 +101,7 @@ class Run {
     tile.high = static_cast<float>(output.max - output.zero_point);
     tile.zero_point = output.zero_point - header_.flip;
     tile.flip = static_cast<uint8_t>(header_.flip);
+    tile.has_offsets = header_.has_offsets != 0;
     qgemm_table().static_lines(tile);
   }
 

@@ -28,6 +28,7 @@ struct alignas(64) Header {
   int32_t flip = 0;     // 0x80 where activations are uint8, which are then computed as int8
   int32_t is_wide = 0;  // packed for qdepthwise_wide_table
   int32_t is_plain = 0;
+  int32_t has_offsets = 0;
 };
 
 const QDepthwiseTable& table_of(bool is_wide) noexcept {
@@ -207,6 +208,7 @@ struct Run {
     call.low = static_cast<float>(range.min - range.zero_point);
     call.high = static_cast<float>(range.max - range.zero_point);
     call.zero_point = range.zero_point - header.flip;
+    call.has_offsets = header.has_offsets != 0;
     call.rows = kernel_rows;
     for (size_t row = begin; row < end; ++row) {
       const size_t image = row / s.output_height, y = row % s.output_height;
@@ -312,7 +314,7 @@ void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* 
                                           quantization.scales, quantization.scale_count);
   std::memset(packed, 0, packed_bytes(shape, is_wide, plain));
   std::byte* to = static_cast<std::byte*>(packed) + sizeof(Header);
-  *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide, plain};
+  *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide, plain, quantization.offsets != nullptr};
   if (plain) return pack_plain(source, to);
   const Blocks blocks(shape, table_of(is_wide));
   for (size_t set = 0; set < shape.multiplier; ++set) {

@@ -125,7 +125,8 @@ ENR_INLINE Column interleave(const Bytes (&rows)[kGroupRows]) {
 }
 
 // A block of scaled sums, as bytes in the order of channels.
-ENR_INLINE void store_block(uint8_t* p, const Requantization& to, const I32 (&sum)[kVectors], Channels channels) {
+template <class To>
+ENR_INLINE void store_block(uint8_t* p, const To& to, const I32 (&sum)[kVectors], Channels channels) {
 #if ENR_NARROWS && ENR_DOT4
   const I8 bytes = to.bytes(sum[0], sum[1], sum[2], sum[3]);
 #if defined(__AVX512BW__)
@@ -152,7 +153,8 @@ ENR_INLINE void store_block(uint8_t* p, const Requantization& to, const I32 (&su
   (void)channels;
 }
 
-ENR_INLINE void scale(const QDepthwiseCall& call, const Requantization& to, I32 (&sum)[kVectors]) {
+template <class To>
+ENR_INLINE void scale(const QDepthwiseCall& call, const To& to, I32 (&sum)[kVectors]) {
   const float* scales = (const float*)call.packed + kVectors * kLane;
   const float* offsets = scales + kVectors * kLane;
 #pragma GCC unroll 4
@@ -161,19 +163,20 @@ ENR_INLINE void scale(const QDepthwiseCall& call, const Requantization& to, I32 
   }
 }
 
+template <class To = Requantization>
 ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kVectors], uint8_t* output) {
-  const Requantization to(call.low, call.high, call.zero_point, call.flip);
+  const To to(call.low, call.high, call.zero_point, call.flip);
   scale(call, to, sum);
   store_block(output, to, sum, Channels(call.channels));
 }
 
 // Neighbouring outputs.
-template <size_t kPixels>
+template <class To, size_t kPixels>
 ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kPixels][kVectors], uint8_t* output) {
 #if ENR_NARROWS && !ENR_DOT4 && !defined(__AVX512BW__)
   // A register of bytes holds two of them.
   if constexpr (kPixels % 2 == 0) {
-    const Requantization to(call.low, call.high, call.zero_point, call.flip);
+    const To to(call.low, call.high, call.zero_point, call.flip);
 #pragma GCC unroll 4
     for (size_t t = 0; t < kPixels; ++t) scale(call, to, sum[t]);
 #pragma GCC unroll 2
@@ -187,7 +190,7 @@ ENR_INLINE void finish(const QDepthwiseCall& call, I32 (&sum)[kPixels][kVectors]
   }
 #endif
 #pragma GCC unroll 4
-  for (size_t t = 0; t < kPixels; ++t) finish(call, sum[t], output + t * call.output_step);
+  for (size_t t = 0; t < kPixels; ++t) finish<To>(call, sum[t], output + t * call.output_step);
 }
 
 constexpr size_t kColumnBytes = kVectors * kVectorBytes;  // of weights
@@ -237,9 +240,9 @@ struct Pixels {
 };
 
 #if ENR_DOT4_UNSIGNED
-template <size_t kPixels>
+template <class To, size_t kPixels>
 ENR_INLINE void finish_pairs(const QDepthwiseCall& call, I32 (&sum)[kPixels][kVectors], uint8_t* output) {
-  const Requantization to(call.low, call.high, call.zero_point, call.flip);
+  const To to(call.low, call.high, call.zero_point, call.flip);
 #pragma GCC unroll 4
   for (size_t t = 0; t < kPixels; ++t, output += 2 * call.output_step) {
     scale(call, to, sum[t]);
@@ -248,13 +251,20 @@ ENR_INLINE void finish_pairs(const QDepthwiseCall& call, I32 (&sum)[kPixels][kVe
 }
 #endif
 
+// What a row is computed with: activations and the way from sums to results.
+template <bool kUnsignedLevels, class Requantizing>
+struct Levels {
+  static constexpr bool kUnsigned = kUnsignedLevels;
+  using To = Requantizing;
+};
+
 // kPixels neighbouring outputs, or pairs of them, from output column x on; a column that was loaded serves every output
 // it belongs to.
-template <bool kUnsigned, size_t kWidth, size_t kOutputStride, bool kPaired, size_t kPixels, bool kInside>
+template <class L, size_t kWidth, size_t kOutputStride, bool kPaired, size_t kPixels, bool kInside>
 void pixels(const QDepthwiseCall& call, size_t x) {
   constexpr size_t kStride = kPaired ? 2 * kOutputStride : kOutputStride;
   constexpr size_t kColumns = (kPixels - 1) * kStride + kWidth;
-  using Source = Pixels<kUnsigned, kInside, kPaired ? kOutputStride : 0>;
+  using Source = Pixels<L::kUnsigned, kInside, kPaired ? kOutputStride : 0>;
   I32 sum[kPixels][kVectors];
 #pragma GCC unroll 4
   for (size_t t = 0; t < kPixels; ++t) start(call, sum[t]);
@@ -304,41 +314,41 @@ void pixels(const QDepthwiseCall& call, size_t x) {
 #endif
   uint8_t* output = call.output + x * call.output_step;
 #if ENR_DOT4_UNSIGNED
-  if constexpr (kPaired) return finish_pairs<kPixels>(call, sum, output);
+  if constexpr (kPaired) return finish_pairs<typename L::To, kPixels>(call, sum, output);
 #endif
-  finish<kPixels>(call, sum, output);
+  finish<typename L::To, kPixels>(call, sum, output);
 }
 
-template <bool kUnsigned, size_t kWidth, size_t kStride, bool kPaired, size_t kPixels>
+template <class L, size_t kWidth, size_t kStride, bool kPaired, size_t kPixels>
 ENR_INLINE void pixels(const QDepthwiseCall& call, size_t x) {
   constexpr size_t kOutputs = kPaired ? 2 * kPixels : kPixels;
   const ptrdiff_t first = (ptrdiff_t)(x * kStride) - (ptrdiff_t)call.pad_left;
   if (first >= 0 && (size_t)first + (kOutputs - 1) * kStride + kWidth <= call.input_width) {
-    pixels<kUnsigned, kWidth, kStride, kPaired, kPixels, true>(call, x);
+    pixels<L, kWidth, kStride, kPaired, kPixels, true>(call, x);
   } else {
-    pixels<kUnsigned, kWidth, kStride, kPaired, kPixels, false>(call, x);
+    pixels<L, kWidth, kStride, kPaired, kPixels, false>(call, x);
   }
 }
 
-template <bool kUnsigned, size_t kWidth, size_t kStride>
+template <class L, size_t kWidth, size_t kStride>
 void row_of(const QDepthwiseCall& call) {
   size_t x = 0;
-  for (; x + 4 <= call.output_width; x += 4) pixels<kUnsigned, kWidth, kStride, false, 4>(call, x);
+  for (; x + 4 <= call.output_width; x += 4) pixels<L, kWidth, kStride, false, 4>(call, x);
   if (x + 2 <= call.output_width) {
-    pixels<kUnsigned, kWidth, kStride, false, 2>(call, x);
+    pixels<L, kWidth, kStride, false, 2>(call, x);
     x += 2;
   }
-  if (x < call.output_width) pixels<kUnsigned, kWidth, kStride, false, 1>(call, x);
+  if (x < call.output_width) pixels<L, kWidth, kStride, false, 1>(call, x);
 }
 
 #if ENR_DOT4_UNSIGNED
 // At least two outputs; the last pair may overlap the one before.
-template <bool kUnsigned, size_t kWidth, size_t kStride>
+template <class L, size_t kWidth, size_t kStride>
 void pairs_of(const QDepthwiseCall& call) {
   size_t x = 0;
-  for (; x + 8 <= call.output_width; x += 8) pixels<kUnsigned, kWidth, kStride, true, 4>(call, x);
-  for (; x + 2 <= call.output_width; x += 2) pixels<kUnsigned, kWidth, kStride, true, 1>(call, x);
-  if (x < call.output_width) pixels<kUnsigned, kWidth, kStride, true, 1>(call, call.output_width - 2);
+  for (; x + 8 <= call.output_width; x += 8) pixels<L, kWidth, kStride, true, 4>(call, x);
+  for (; x + 2 <= call.output_width; x += 2) pixels<L, kWidth, kStride, true, 1>(call, x);
+  if (x < call.output_width) pixels<L, kWidth, kStride, true, 1>(call, call.output_width - 2);
 }
 #endif
 
@@ -387,25 +397,32 @@ void any_row(const QDepthwiseCall& call) {
   }
 }
 
-template <bool kUnsigned>
+template <class L>
 void row_as(const QDepthwiseCall& call) {
 #if ENR_DOT4_UNSIGNED
   if (call.is_paired && call.dilation == 1 && call.output_width > 1) {
-    if (call.kernel_width == 3 && call.stride == 1) return pairs_of<kUnsigned, 3, 1>(call);
-    if (call.kernel_width == 3 && call.stride == 2) return pairs_of<kUnsigned, 3, 2>(call);
-    if (call.kernel_width == 5 && call.stride == 1) return pairs_of<kUnsigned, 5, 1>(call);
-    if (call.kernel_width == 5 && call.stride == 2) return pairs_of<kUnsigned, 5, 2>(call);
+    if (call.kernel_width == 3 && call.stride == 1) return pairs_of<L, 3, 1>(call);
+    if (call.kernel_width == 3 && call.stride == 2) return pairs_of<L, 3, 2>(call);
+    if (call.kernel_width == 5 && call.stride == 1) return pairs_of<L, 5, 1>(call);
+    if (call.kernel_width == 5 && call.stride == 2) return pairs_of<L, 5, 2>(call);
   }
 #endif
   const bool plain = (Channels::kAnyNumber || call.channels == kBlock) && call.dilation == 1;
-  if (plain && call.kernel_width == 3 && call.stride == 1) return row_of<kUnsigned, 3, 1>(call);
-  if (plain && call.kernel_width == 3 && call.stride == 2) return row_of<kUnsigned, 3, 2>(call);
-  if (plain && call.kernel_width == 5 && call.stride == 1) return row_of<kUnsigned, 5, 1>(call);
-  if (plain && call.kernel_width == 5 && call.stride == 2) return row_of<kUnsigned, 5, 2>(call);
-  any_row<kUnsigned>(call);
+  if (plain && call.kernel_width == 3 && call.stride == 1) return row_of<L, 3, 1>(call);
+  if (plain && call.kernel_width == 3 && call.stride == 2) return row_of<L, 3, 2>(call);
+  if (plain && call.kernel_width == 5 && call.stride == 1) return row_of<L, 5, 1>(call);
+  if (plain && call.kernel_width == 5 && call.stride == 2) return row_of<L, 5, 2>(call);
+  any_row<L::kUnsigned>(call);
 }
 
-void row(const QDepthwiseCall& call) noexcept { call.flip == 0 ? row_as<false>(call) : row_as<true>(call); }
+void row(const QDepthwiseCall& call) noexcept {
+#if ENR_NARROWS
+  if (PlainRequantization::serves(call.low, call.high, call.zero_point, call.flip, call.has_offsets)) {
+    return row_as<Levels<PlainRequantization::kFlip != 0, PlainRequantization>>(call);
+  }
+#endif
+  call.flip == 0 ? row_as<Levels<false, Requantization>>(call) : row_as<Levels<true, Requantization>>(call);
+}
 
 }  // namespace
 

@@ -38,6 +38,7 @@ struct QDepthwiseCall {
   // The clamp, less the zero point, and the zero point, as int8.
   float low = 0, high = 0;
   int32_t zero_point = 0;
+  bool has_offsets = false;  // scaled sums
 };
 
 struct QDepthwiseTable {

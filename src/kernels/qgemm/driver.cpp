@@ -264,6 +264,7 @@ class Runner {
     tile.zero_point = output.zero_point - header_.flip;
     tile.flip = static_cast<uint8_t>(header_.flip);
     tile.exceeds_int32 = header_.exceeds_int32 != 0;
+    tile.has_offsets = header_.has_offsets != 0;
     qgemm_table().static_tile(tile);
   }
 

@@ -17,6 +17,7 @@ struct alignas(64) QPackedHeader {
   int32_t flip = 0;              // static: 0x80 where activations are uint8, which are then computed as int8
   int32_t weight_zero_point = 0;
   int32_t exceeds_int32 = false;  // static: scaled sums may be 2^31 and more
+  int32_t has_offsets = false;    // static
 };
 
 struct QProduct {

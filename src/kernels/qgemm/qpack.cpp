@@ -232,7 +232,8 @@ void qgemm_pack_static(const QWeights& w, const int32_t* bias, const QStatic& q,
     });
   });
   *static_cast<QPackedHeader*>(packed) = {input_zero_point, flip, stored_zero_point(w),
-                                          may_exceed_int32(w.k, w.n, bias, q.scales, q.scale_count)};
+                                          may_exceed_int32(w.k, w.n, bias, q.scales, q.scale_count),
+                                          q.offsets != nullptr};
 }
 
 void qgemm_pack_dynamic(const QWeights& w, const QDynamic& q, void* packed) noexcept {

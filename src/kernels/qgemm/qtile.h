@@ -38,6 +38,7 @@ struct QTile {
   int32_t zero_point = 0;
   uint8_t flip = 0;
   bool exceeds_int32 = false;  // scaled sums may
+  bool has_offsets = false;    // scaled sums: the panel's second floats
   // Dynamic: of each row its scale and what to take of the panel's integers.
   const float* row_scales = nullptr;
   const int32_t* row_zero_points = nullptr;

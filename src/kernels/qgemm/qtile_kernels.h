@@ -130,12 +130,20 @@ struct TileHead {
   NextPanel next;
   ENR_INLINE TileHead(const QTile& tile, size_t rows) : panel(tile.panel), next(tile, rows, V) {}
 };
-template <size_t V>
-struct StaticTileHead : TileHead<V> {
-  Requantization to;
-  ENR_INLINE StaticTileHead(const QTile& tile, size_t rows)
+template <size_t V, class To>
+struct RequantizingHead : TileHead<V> {
+  To to;
+  ENR_INLINE RequantizingHead(const QTile& tile, size_t rows)
       : TileHead<V>(tile, rows), to(tile.low, tile.high, tile.zero_point, tile.flip) {}
 };
+template <size_t V>
+using StaticTileHead = RequantizingHead<V, Requantization>;
+template <size_t V>
+using PlainTileHead = RequantizingHead<V, PlainRequantization>;
+
+ENR_INLINE bool is_plain(const QTile& tile) {
+  return PlainRequantization::serves(tile.low, tile.high, tile.zero_point, tile.flip, tile.has_offsets);
+}
 
 // sum[i][v] = start[v] + row_terms[i] + a . w over all of k.
 template <bool kWide, size_t R, size_t V>
@@ -211,8 +219,8 @@ ENR_INLINE void store_first_bytes(uint8_t* to, HalfBytes v, size_t count) {
 #endif
 
 // Scaled rows, of which `columns` numbers belong to C. R: 1 or 2.
-template <size_t R, size_t V>
-ENR_INLINE void store_rows(const Requantization& to, const I32 (&row)[R][V], uint8_t* c, size_t c_stride,
+template <size_t R, size_t V, class To>
+ENR_INLINE void store_rows(const To& to, const I32 (&row)[R][V], uint8_t* c, size_t c_stride,
                            size_t columns) {
   constexpr size_t kRowBytes = V * kLane;
   const I8 bytes = in_lane_order(to.bytes(row[0][0], row[0][V - 1], row[R - 1][0], row[R - 1][V - 1]));
@@ -227,8 +235,8 @@ ENR_INLINE void store_rows(const Requantization& to, const I32 (&row)[R][V], uin
   }
 }
 #else
-template <size_t R, size_t V>
-ENR_INLINE void store_rows(const Requantization&, const I32 (&row)[R][V], uint8_t* c, size_t c_stride, size_t columns) {
+template <size_t R, size_t V, class To>
+ENR_INLINE void store_rows(const To&, const I32 (&row)[R][V], uint8_t* c, size_t c_stride, size_t columns) {
 #pragma GCC unroll 2
   for (size_t i = 0; i < R; ++i, c += c_stride) {
 #pragma GCC unroll 2
@@ -246,32 +254,35 @@ ENR_INLINE void store_rows(const Requantization&, const I32 (&row)[R][V], uint8_
 
 // Rows [first, first + R) of the sums, which started from the panel's integers, as bytes. kAny: whatever their scaled
 // values.
-template <bool kAny, size_t R, size_t Rows, size_t V>
+template <bool kAny, size_t R, size_t Rows, size_t V, class To>
 ENR_INLINE void finish_rows(const QTile& tile, size_t row, size_t first, const I32 (&sum)[Rows][V],
-                            const PanelHead<V>& head, const Requantization& to) {
+                            const PanelHead<V>& head, const To& to) {
   I32 scaled[R][V];
 #pragma GCC unroll 2
   for (size_t i = 0; i < R; ++i) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < V; ++v) {
-      scaled[i][v] = kAny ? to.scaled_any(sum[first + i][v], head.scales[v], head.numbers[v])
-                          : to.scaled(sum[first + i][v], head.scales[v], head.numbers[v]);
+      if constexpr (kAny) {
+        scaled[i][v] = to.scaled_any(sum[first + i][v], head.scales[v], head.numbers[v]);
+      } else {
+        scaled[i][v] = to.scaled(sum[first + i][v], head.scales[v], head.numbers[v]);
+      }
     }
   }
   store_rows(to, scaled, (uint8_t*)tile.c + (row + first) * tile.c_stride, tile.c_stride, tile.columns);
 }
 
 // All rows, two at a time: then their registers are free for the next ones.
-template <bool kAny = false, size_t R, size_t V>
+template <bool kAny = false, size_t R, size_t V, class To>
 ENR_INLINE void finish_static(const QTile& tile, size_t row, const I32 (&sum)[R][V], const PanelHead<V>& head,
-                              const Requantization& to) {
+                              const To& to) {
 #pragma GCC unroll 8
   for (size_t i = 0; i + 2 <= R; i += 2) finish_rows<kAny, 2>(tile, row, i, sum, head, to);
   if constexpr (R % 2 != 0) finish_rows<kAny, 1>(tile, row, R - 1, sum, head, to);
 }
 
-template <bool kWide, size_t R, size_t V>
-void static_rows(const QTile& tile, size_t row, const StaticTileHead<V>& head) {
+template <bool kWide, size_t R, size_t V, class Head>
+void static_rows(const QTile& tile, size_t row, const Head& head) {
   I32 sum[R][V];
   dot_int8<kWide>(sum, tile, row, head.next, head.panel.integers);
   finish_static(tile, row, sum, head.panel, head.to);

@@ -27,6 +27,9 @@ namespace {
   }
 
 ENR_DEFINE_ROWS(static_tile, static_rows, StaticTileHead)
+#if ENR_NARROWS
+ENR_DEFINE_ROWS(plain_tile, static_rows, PlainTileHead)
+#endif
 ENR_DEFINE_ROWS(dynamic_tile, dynamic_rows, TileHead)
 ENR_DEFINE_ROWS(int4_tile, int4_rows, TileHead)
 ENR_DEFINE_ROWS(int4_block_tile, int4_block_rows, TileHead)
@@ -73,6 +76,9 @@ void widen_panel(const QTile& tile) {
   }
 #endif
 ENR_DEFINE_INT8_TILE(static_tile)
+#if ENR_NARROWS
+ENR_DEFINE_INT8_TILE(plain_tile)
+#endif
 ENR_DEFINE_INT8_TILE(dynamic_tile)
 #undef ENR_DEFINE_INT8_TILE
 
@@ -80,6 +86,9 @@ void static_tile(const QTile& tile) noexcept {
   if (tile.exceeds_int32) return tile.vectors == 2 ? static_tile_of_any<2>(tile) : static_tile_of_any<1>(tile);
 #if defined(__AMX_INT8__)
   if (tile.rows >= kFewTileRows) return static_tile_by_tiles(tile);
+#endif
+#if ENR_NARROWS
+  if (is_plain(tile)) return plain_tile_by_vectors(tile);
 #endif
   static_tile_by_vectors(tile);
 }

@@ -102,6 +102,8 @@ ENR_INLINE void store_low_bytes_first(void* p, I32 v, size_t n) {
 #if defined(__AVX512BW__)
 ENR_INLINE I16 narrow(I32 a, I32 b) { return (I16)_mm512_packs_epi32((__m512i)a, (__m512i)b); }
 ENR_INLINE I8 narrow(I16 a, I16 b) { return (I8)_mm512_packs_epi16((__m512i)a, (__m512i)b); }
+ENR_INLINE I8 narrow_unsigned(I16 a, I16 b) { return (I8)_mm512_packus_epi16((__m512i)a, (__m512i)b); }
+ENR_INLINE I16 saturating_sum(I16 a, I16 b) { return (I16)_mm512_adds_epi16((__m512i)a, (__m512i)b); }
 // Four vectors that were narrowed to bytes, a piece of each in turn: one after the other.
 ENR_INLINE I8 in_lane_order(I8 v) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -110,6 +112,8 @@ ENR_INLINE I8 in_lane_order(I8 v) {
 #else
 ENR_INLINE I16 narrow(I32 a, I32 b) { return (I16)_mm256_packs_epi32((__m256i)a, (__m256i)b); }
 ENR_INLINE I8 narrow(I16 a, I16 b) { return (I8)_mm256_packs_epi16((__m256i)a, (__m256i)b); }
+ENR_INLINE I8 narrow_unsigned(I16 a, I16 b) { return (I8)_mm256_packus_epi16((__m256i)a, (__m256i)b); }
+ENR_INLINE I16 saturating_sum(I16 a, I16 b) { return (I16)_mm256_adds_epi16((__m256i)a, (__m256i)b); }
 ENR_INLINE I8 in_lane_order(I8 v) {
   return (I8)_mm256_permutevar8x32_epi32((__m256i)v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
