@@ -61,7 +61,9 @@ struct Blocks {
         bytes(t.vectors * t.lanes * 4 * (3 + columns)) {}
 
   bool is_paired(size_t block) const noexcept { return has_pairs && block + 1 == count; }
-  size_t width(size_t block) const noexcept { return std::min(channels, is_paired(block) ? table.block / 2 : table.block); }
+  size_t width(size_t block) const noexcept {
+    return std::min(channels, is_paired(block) ? table.block / 2 : table.block);
+  }
   size_t first_channel(size_t block) const noexcept { return std::min(block * table.block, channels - width(block)); }
 };
 
@@ -303,8 +305,8 @@ void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* 
   // A uint8 weight less its zero point may not fit 8 bits. Where there are few channels, smaller blocks are filled
   // better.
   const bool is_wide = type == QWeightType::kUInt8 ||
-                       (shape.channels < qdepthwise_table().block &&
-                        shape.channels <= qdepthwise_wide_table().block && !pairs_rest(shape, qdepthwise_table()));
+                       (shape.channels < qdepthwise_table().block && shape.channels <= qdepthwise_wide_table().block &&
+                        !pairs_rest(shape, qdepthwise_table()));
   const Source source{
       shape, type,        static_cast<const uint8_t*>(weights), weight_zero_point, tap_stride, channel_stride,
       bias,  quantization};
@@ -314,7 +316,8 @@ void qdepthwise_pack(const DepthwiseShape& shape, QWeightType type, const void* 
                                           quantization.scales, quantization.scale_count);
   std::memset(packed, 0, packed_bytes(shape, is_wide, plain));
   std::byte* to = static_cast<std::byte*>(packed) + sizeof(Header);
-  *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide, plain, quantization.offsets != nullptr};
+  *static_cast<Header*>(packed) = {quantization.is_unsigned ? 0x80 : 0, is_wide, plain,
+                                   quantization.offsets != nullptr};
   if (plain) return pack_plain(source, to);
   const Blocks blocks(shape, table_of(is_wide));
   for (size_t set = 0; set < shape.multiplier; ++set) {

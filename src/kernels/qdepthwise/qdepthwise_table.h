@@ -3,9 +3,10 @@
 // What an instruction set offers for 8-bit depthwise convolution; qdepthwise.h is the family's public face.
 //
 // Channels are taken in blocks; the last one overlaps the one before where channels are no multiple of a block. Where
-// half a block suffices for it, it holds the channels of two neighbouring outputs (a pair). Rows of the kernel are multiplied in groups; where a group has two rows, the last one of an odd number of rows is taken two
-// columns at a time. Packed, of each block: the int32 each sum starts from, the scales, then for each group of rows and
-// each column of the kernel the weights, then those of the pairs of columns, everything in the order of lane_channel.
+// half a block suffices for it, it holds the channels of two neighbouring outputs (a pair). Rows of the kernel are
+// multiplied in groups; where a group has two rows, the last one of an odd number of rows is taken two columns at a
+// time. Packed, of each block: the int32 each sum starts from, the scales, then for each group of rows and each column
+// of the kernel the weights, then those of the pairs of columns, everything in the order of lane_channel.
 
 #include <stddef.h>
 #include <stdint.h>

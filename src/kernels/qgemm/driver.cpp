@@ -21,6 +21,7 @@ constexpr size_t kGroupBytes = 96 * 1024, kSmallGroupBytes = 32 * 1024, kLargeGr
 constexpr size_t kFewWeights = 16 * 1024, kManyWeights = 256 * 1024;
 constexpr size_t kFetchedWeights = 64 * 1024;  // that may not be in the cache
 constexpr size_t kMaxThreads = 64;
+constexpr size_t kThreadBytes = 32 * 1024;      // to pack that pay for a thread
 constexpr size_t kThreadProducts = 512 * 1024;  // multiplications that pay for a thread
 
 size_t round_up(size_t value, size_t multiple) noexcept { return (value + multiple - 1) / multiple * multiple; }
@@ -55,7 +56,10 @@ struct Schedule {
   Schedule(size_t m, size_t n, size_t k, const QActivations& activations, size_t wanted_threads) noexcept {
     const size_t tile = activations.max_rows, tiles = std::max<size_t>(1, (m + tile - 1) / tile);
     threads = std::clamp<size_t>(m * n * k / kThreadProducts, 1, std::clamp<size_t>(wanted_threads, 1, kMaxThreads));
-    by_rows = threads == 1 || tiles >= 2 * threads;
+    // Few tiles may not share evenly, where many panels do.
+    const bool shares_rows = (tiles + threads - 1) / threads * threads * tile <= m + m / 10;
+    const bool shares_panels = n / qgemm_table().panel >= 8 * threads;
+    by_rows = threads == 1 || (tiles >= 2 * threads && (shares_rows || !shares_panels));
     groups = 1;
     if (by_rows) {
       const size_t space = row_space(activations, k);
@@ -151,14 +155,17 @@ class Runner {
     each_in_shares(schedule.groups, schedule.threads, false, [&](size_t i, size_t thread) {
       const size_t row = tiles * i / schedule.groups * tile;
       const size_t count = std::min(tiles * (i + 1) / schedule.groups * tile, product_.m) - row;
-      PackedRows rows = pack_rows(row, count, group, space + thread * slot);
+      PackedRows rows = place_rows(row, group, space + thread * slot);
+      pack_rows(rows, row, 0, count, space + thread * slot);
       rows.wide = wide_panel(space + thread * slot + wide);
       each_panel(0, panels_.count, [&](size_t panel) { multiply(rows, row, 0, count, panel); });
     });
   }
 
   void run_by_panels(const Schedule& schedule, std::byte* space) const noexcept {
-    const PackedRows packed = pack_rows(0, product_.m, product_.m, space);
+    const PackedRows packed = place_rows(0, product_.m, space);
+    parallel_ranges(product_.m, reads_in_place_ ? product_.m : kThreadBytes / row_bytes_ + 1,
+                    [&](size_t begin, size_t end) { pack_rows(packed, 0, begin, end - begin, space); });
     std::byte* const wide = space + rows_bytes(product_.m, activations_, product_.weights.k);
     const size_t chunk = std::max<size_t>(1, panels_.count / (4 * schedule.threads));
     const size_t column_chunks = (panels_.count + chunk - 1) / chunk;
@@ -186,33 +193,38 @@ class Runner {
     return qgemm_table().wide_bytes(product_.weights.k) == 0 ? nullptr : space;
   }
 
-  PackedRows pack_rows(size_t row, size_t count, size_t capacity, std::byte* space) const noexcept {
+  // Up to `capacity` rows from `first` on: where they lie, or space to pack them to, and what belongs to them; terms
+  // are null where nobody needs them.
+  PackedRows place_rows(size_t first, size_t capacity, std::byte* space) const noexcept {
     PackedRows rows{.a = space, .a_stride = row_bytes_};
+    if (reads_in_place_) {
+      rows.a = static_cast<const std::byte*>(product_.a) + first * product_.a_stride;
+      rows.a_stride = product_.a_stride;
+    }
     rows.scales = reinterpret_cast<float*>(space + capacity * row_bytes_);
     rows.zero_points = reinterpret_cast<int32_t*>(rows.scales + capacity);
+    if (header_.weight_zero_point != 0 && product_.weights.k != 0) rows.terms = rows.zero_points + capacity;
+    return rows;
+  }
+
+  // Packs rows [begin, begin + count) of those that were placed at `space`, from row `first` on.
+  void pack_rows(const PackedRows& rows, size_t first, size_t begin, size_t count, std::byte* space) const noexcept {
     const QWeights& w = product_.weights;
-    if (reads_in_place_) {
-      rows.a = static_cast<const std::byte*>(product_.a) + row * product_.a_stride;
-      rows.a_stride = product_.a_stride;
-    } else {
-      pack_(row, count, space, row_bytes_);  // what lies behind k meets weights of zero
-    }
+    // What lies behind k meets weights of zero.
+    if (!reads_in_place_) pack_(first + begin, count, space + begin * row_bytes_, row_bytes_);
     if (product_.kind != QKind::kStatic) {
-      for (size_t i = 0; i < count; ++i) {
-        const Quantization& q = product_.rows[(row + i) / product_.rows_each];
+      for (size_t i = begin; i < begin + count; ++i) {
+        const Quantization& q = product_.rows[(first + i) / product_.rows_each];
         rows.scales[i] = q.scale;
         rows.zero_points[i] = q.zero_point + activations_.offset;
       }
     }
-    if (header_.weight_zero_point != 0 && w.k != 0) {
-      rows.terms = rows.zero_points + capacity;
-      const auto sum = is_int4_ ? qgemm_table().sum_int4 : qgemm_table().sum_int8;
-      const size_t block = w.block_size == 0 ? w.k : w.block_size;
-      for (size_t i = 0; i < count; ++i) {
-        sum(rows.a + i * rows.a_stride, w.k, block, -header_.weight_zero_point, rows.terms + i * panels_.blocks);
-      }
+    if (rows.terms == nullptr) return;
+    const auto sum = is_int4_ ? qgemm_table().sum_int4 : qgemm_table().sum_int8;
+    const size_t block = w.block_size == 0 ? w.k : w.block_size;
+    for (size_t i = begin; i < begin + count; ++i) {
+      sum(rows.a + i * rows.a_stride, w.k, block, -header_.weight_zero_point, rows.terms + i * panels_.blocks);
     }
-    return rows;
   }
 
   // Rows [begin, begin + count) of the packed ones, which are rows from first_row on of C.

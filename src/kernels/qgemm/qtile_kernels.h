@@ -220,8 +220,7 @@ ENR_INLINE void store_first_bytes(uint8_t* to, HalfBytes v, size_t count) {
 
 // Scaled rows, of which `columns` numbers belong to C. R: 1 or 2.
 template <size_t R, size_t V, class To>
-ENR_INLINE void store_rows(const To& to, const I32 (&row)[R][V], uint8_t* c, size_t c_stride,
-                           size_t columns) {
+ENR_INLINE void store_rows(const To& to, const I32 (&row)[R][V], uint8_t* c, size_t c_stride, size_t columns) {
   constexpr size_t kRowBytes = V * kLane;
   const I8 bytes = in_lane_order(to.bytes(row[0][0], row[0][V - 1], row[R - 1][0], row[R - 1][V - 1]));
   const HalfBytes halves[2] = {low_half(bytes), high_half(bytes)};

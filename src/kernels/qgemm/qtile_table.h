@@ -285,13 +285,12 @@ struct Int4ActivationOf<2> {
 const QGemmTable& qgemm_table() {
   static constexpr QGemmTable table{
       .panel = kPanel,
-      .int8 =
-          {.bytes = kActivationBytes,
-           .group = kGroup,
-           .offset = kOffset,
-           .max_rows = kMaxInt8Rows,
-           .unit = kInt8Unit,
-           .slack = kSlack},
+      .int8 = {.bytes = kActivationBytes,
+               .group = kGroup,
+               .offset = kOffset,
+               .max_rows = kMaxInt8Rows,
+               .unit = kInt8Unit,
+               .slack = kSlack},
       .int4 =
           {.bytes = kInt4ActivationBytes, .group = kInt4Group, .offset = 0, .max_rows = kTileInt4Rows, .slack = kSlack},
       .widens = !ENR_DOT4,

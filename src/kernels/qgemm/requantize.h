@@ -51,7 +51,8 @@ struct Requantization {
 // where they take unsigned activations, else int8.
 struct PlainRequantization {
   I16 zero_point;
-  ENR_INLINE PlainRequantization(float, float, int32_t zero, uint8_t flips) : zero_point(I16{} + (int16_t)(zero + flips)) {}
+  ENR_INLINE PlainRequantization(float, float, int32_t zero, uint8_t flips)
+      : zero_point(I16{} + (int16_t)(zero + flips)) {}
   static bool serves(float low, float high, int32_t zero, uint8_t flips, bool has_offsets) {
     return !has_offsets && flips == kFlip && (int32_t)low + zero == -128 && (int32_t)high + zero == 127;
   }
