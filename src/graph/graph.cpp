@@ -61,8 +61,20 @@ const char* op_name(Op op) noexcept {
   return "";
 }
 
+Value as_signed(Value value) {
+  if (!value.was_signed) return value;
+  value.dtype = DType::kInt8;
+  value.quantization.zero_point -= kUnsignedOffset;
+  value.was_signed = false;
+  return value;
+}
+
 int32_t quantize_value(const Value& value, float real) noexcept {
   const kernels::Quantization quantization{value.quantization.scale, value.quantization.zero_point};
+  if (value.was_signed) {
+    const kernels::Quantization of_signed{quantization.scale, quantization.zero_point - kUnsignedOffset};
+    return kernels::quantize_bound<int8_t>(real, of_signed) + kUnsignedOffset;
+  }
   return value.dtype == DType::kUInt8 ? kernels::quantize_bound<uint8_t>(real, quantization)
                                       : kernels::quantize_bound<int8_t>(real, quantization);
 }

@@ -51,10 +51,17 @@ struct Value {
   uint32_t argument = kNoValue;       // which argument of the call this is
   bool is_input = false;
   bool is_output = false;
+  // A uint8 that was an int8, 128 less, before a pass chose how it is stored: where a zero point goes into float
+  // arithmetic, it has to be the int8's.
+  bool was_signed = false;
 
   bool is_constant() const noexcept { return data != nullptr; }
   bool is_external() const noexcept { return is_input || is_output; }
 };
+
+inline constexpr int32_t kUnsignedOffset = 128;
+// The int8 that a value was, see was_signed; other values as they are.
+Value as_signed(Value value);
 
 // The integer that stands for `real` in a value quantised per tensor, within the limits of its dtype.
 int32_t quantize_value(const Value& value, float real) noexcept;

@@ -8,7 +8,9 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "graph/passes.h"
 #include "graph_reference.h"
+#include "kernels/qgemm/qgemm.h"
 
 using namespace enr::graph;
 using namespace enr::graph::test;
@@ -205,6 +207,42 @@ TEST_CASE("graph quantised: bands give what whole images give") {
     }
   }
   enr::set_num_threads(0);
+}
+
+TEST_CASE("graph quantised: levels between nodes are unsigned where products read such as they lie") {
+  const DType kept = enr::kernels::qgemm_reads_unsigned() ? DType::kUInt8 : DType::kInt8;
+  for (const bool is_output : {false, true}) {
+    Both b;
+    const Pair in = b.input({1, 6, 6, 8}, 0.02f, 4), filter = b.weights({12, 3, 3, 8}, 0);
+    const Pair x = b.node(Op::kConv, {in, filter, b.bias(filter, in)}, window(3, 1), per_tensor(0.3f, -7));
+    auto bytes = std::make_shared<std::vector<int8_t>>(12);
+    Floats reals(12);
+    for (size_t i = 0; i < reals.size(); ++i) {
+      (*bytes)[i] = static_cast<int8_t>(b.integer_in(-100, 100));
+      reals[i] = 0.05f * static_cast<float>((*bytes)[i] - 3);
+    }
+    const ValueId addend = b.integer.graph.add_constant(DType::kInt8, {12}, bytes, bytes->data());
+    b.integer.graph.values[addend].quantization = per_tensor(0.05f, 3);
+    const Pair sum = b.node(Op::kBinary, {x, {addend, b.real.constant_of({12}, std::move(reals))}},
+                            BinaryAttributes{Binary::kAdd}, per_tensor(0.4f, 2));
+    if (!is_output) {
+      b.check(sum, 2.01f);
+      continue;
+    }
+    b.integer.output(sum.integers);
+    Graph graph = b.integer.finish();
+    optimize(graph);
+    // What a caller sees stays, and what a node computes together with it.
+    CHECK(graph.values[in.integers].dtype == DType::kInt8);
+    CHECK(graph.values[x.integers].dtype == DType::kInt8);
+    graph.values[sum.integers].is_output = false;
+    store_levels_unsigned(graph);
+    CHECK(graph.values[in.integers].dtype == kept);
+    CHECK(graph.values[x.integers].dtype == kept);
+    CHECK(graph.values[x.integers].quantization.zero_point == (kept == DType::kInt8 ? -7 : 121));
+    CHECK(graph.values[graph.nodes.back().inputs[1]].dtype == kept);
+    CHECK(graph.values[filter.integers].dtype == DType::kInt8);
+  }
 }
 
 TEST_CASE("graph quantised: fully connected") {

@@ -24,8 +24,9 @@ DepthwiseShape make_shape(size_t channels, size_t height, size_t width, size_t k
   return s;
 }
 
+// whole: results take the whole range of their dtype, and there are no offsets.
 void check(const DepthwiseShape& s, QWeightType type, bool is_unsigned, bool channels_last, size_t threads,
-           float largest_scale = 1e-2f) {
+           float largest_scale = 1e-2f, bool whole = false) {
   const size_t in_stride = s.input_pixel_stride != 0 ? s.input_pixel_stride : s.channels;
   const size_t out_stride = s.output_pixel_stride != 0 ? s.output_pixel_stride : s.output_channels();
   const size_t taps = s.kernel_height * s.kernel_width, outputs = s.output_channels();
@@ -38,9 +39,9 @@ void check(const DepthwiseShape& s, QWeightType type, bool is_unsigned, bool cha
                   .input_zero_point = is_unsigned ? 120 : -11,
                   .scales = scales.data(),
                   .scale_count = outputs,
-                  .offsets = outputs % 3 == 0 ? nullptr : offsets.data()};
-  const QOutput range{
-      .zero_point = is_unsigned ? 90 : 4, .min = is_unsigned ? 3 : -126, .max = is_unsigned ? 255 : 127};
+                  .offsets = whole || outputs % 3 == 0 ? nullptr : offsets.data()};
+  const int32_t least = is_unsigned ? 0 : -128;
+  const QOutput range{.zero_point = is_unsigned ? 90 : 4, .min = whole ? least : least + 2, .max = least + 255};
   const int32_t weight_zero_point = type == QWeightType::kUInt8 ? 133 : 0;
   const size_t tap_stride = channels_last ? outputs : 1, channel_stride = channels_last ? 1 : taps;
   AlignedBuffer packed(qdepthwise_packed_bytes(s));
@@ -96,6 +97,21 @@ TEST_CASE("int8 depthwise convolutions are exact") {
       check(make_shape(70, 5, 9, kernel, stride), QWeightType::kInt8, true, false, 2);
       check(make_shape(70, 7, 4, kernel, stride), QWeightType::kUInt8, true, true, 1);
       check(make_shape(8, 1, 1, kernel, stride), QWeightType::kInt8, false, true, 1);
+    }
+  }
+  set_num_threads(0);
+}
+
+TEST_CASE("int8 depthwise convolutions take the last channels of two outputs at once") {
+  for (const size_t kernel : {3, 5}) {
+    for (const size_t stride : {1, 2}) {
+      for (const size_t channels : {16, 32, 48, 80, 96, 144}) {
+        for (const size_t width : {1, 2, 3, 5, 16, 37}) {
+          const DepthwiseShape s = make_shape(channels, 5, width, kernel, stride);
+          check(s, QWeightType::kInt8, true, true, 1, 1e-2f, width % 2 == 0);
+          check(s, QWeightType::kInt8, false, false, 2, 1e-2f, width % 2 != 0);
+        }
+      }
     }
   }
   set_num_threads(0);

@@ -216,6 +216,21 @@ TEST_CASE("means of 8-bit numbers") {
   check_mean<int8_t>(40, 1000, 1, 0);
 }
 
+TEST_CASE("means of int8 that are stored unsigned round as those of int8") {
+  for (const size_t reduced : {3, 49, 200}) {
+    const size_t outer = 2, inner = 301;
+    const std::vector<int8_t> in = random_numbers<int8_t>(outer * reduced * inner, 83);
+    std::vector<uint8_t> in_unsigned(in.size()), out_unsigned(outer * inner);
+    for (size_t i = 0; i < in.size(); ++i) in_unsigned[i] = static_cast<uint8_t>(in[i] + 128);
+    std::vector<int8_t> out(outer * inner);
+    qmean(outer, reduced, inner, 0, in.data(), out.data(), {0.05f, 5}, {0.02f, -5}, reduced);
+    qmean(outer, reduced, inner, 0, in_unsigned.data(), out_unsigned.data(), {0.05f, 133}, {0.02f, 123}, reduced, true);
+    size_t wrong = 0;
+    for (size_t i = 0; i < out.size(); ++i) wrong += out_unsigned[i] != static_cast<uint8_t>(out[i] + 128);
+    CHECK(wrong == 0);
+  }
+}
+
 template <class T>
 void check_average_pool(AverageDivisor divisor, size_t channels) {
   PoolShape s;

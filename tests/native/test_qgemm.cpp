@@ -34,8 +34,9 @@ QWeights make_weights(QWeightType type, size_t n, size_t k, const std::vector<ui
   return w;
 }
 
+// whole: results take the whole range of their dtype, and there are no offsets.
 void check_static(const Size& size, QWeightType type, int32_t weight_zero_point, bool is_unsigned, WeightLayout layout,
-                  size_t threads, float largest_scale = 2e-2f) {
+                  size_t threads, float largest_scale = 2e-2f, bool whole = false) {
   const auto [m, n, k] = size;
   const size_t a_stride = k + 3, c_stride = n + 5;
   const std::vector<uint8_t> a = random_bytes(m * a_stride + 1, 1), bytes = random_bytes(n * k + 1, 2);
@@ -46,8 +47,12 @@ void check_static(const Size& size, QWeightType type, int32_t weight_zero_point,
   QStatic q{.is_unsigned = is_unsigned, .input_zero_point = is_unsigned ? 131 : -7, .scales = scales.data()};
   q.scale_count = n % 2 == 0 && n != 0 ? n : 1;
   const std::vector<float> offsets = random_floats(n + 1, 6, -0.5f, 0.5f);
-  if (n % 4 != 1) q.offsets = offsets.data();
+  if (n % 4 != 1 && !whole) q.offsets = offsets.data();
   QOutput output{.zero_point = is_unsigned ? 120 : 3, .min = is_unsigned ? 4 : -120, .max = is_unsigned ? 250 : 125};
+  if (whole) {
+    output.min = is_unsigned ? 0 : -128;
+    output.max = is_unsigned ? 255 : 127;
+  }
   AlignedBuffer packed(qgemm_packed_bytes(w));
   qgemm_pack_static(w, n % 3 == 0 ? nullptr : bias.data(), q, packed.data());
   set_num_threads(threads);
@@ -82,6 +87,9 @@ TEST_CASE("static int8 products are exact") {
     check_static(size, QWeightType::kInt8, 0, true, WeightLayout::kInputMajor, 1);
     check_static(size, QWeightType::kUInt8, 97, true, WeightLayout::kOutputMajor, 2);
     check_static(size, QWeightType::kInt8, 0, false, WeightLayout::kOutputMajor, 7);
+    for (const bool is_unsigned : {false, true}) {
+      check_static(size, QWeightType::kInt8, 0, is_unsigned, WeightLayout::kOutputMajor, 2, 2e-2f, true);
+    }
   }
   set_num_threads(0);
 }

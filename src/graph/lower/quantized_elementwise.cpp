@@ -203,7 +203,11 @@ void lower_quantized_unary(Lowering& lowering, const Node& node) {
   if (!is_per_tensor(in) || !is_per_tensor(out) || in.dtype != out.dtype) fail_no_kernel(lowering, node);
   const auto& unary = node.as<UnaryAttributes>();
   uint8_t table[256];
-  if (in.dtype == DType::kUInt8) {
+  if (in.was_signed && out.was_signed) {
+    uint8_t of_signed[256];
+    make_table<int8_t>(unary, as_signed(in), as_signed(out), node.post, of_signed);
+    for (size_t i = 0; i < 256; ++i) table[i ^ kUnsignedOffset] = of_signed[i] ^ kUnsignedOffset;
+  } else if (in.dtype == DType::kUInt8) {
     make_table<uint8_t>(unary, in, out, node.post, table);
   } else {
     make_table<int8_t>(unary, in, out, node.post, table);

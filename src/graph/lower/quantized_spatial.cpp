@@ -35,13 +35,14 @@ struct MeanStep : Operands {
   size_t batch = 0, pixels = 0, channels = 0, pixel_stride = 0;
   kernels::Quantization from, to;
   kernels::QOutput range;
-  bool clamps = false;
+  bool clamps = false, was_signed = false;
 
   void run(const Frame& frame) const noexcept override { is_unsigned ? run_as<uint8_t>(frame) : run_as<int8_t>(frame); }
 
   template <class T>
   void run_as(const Frame& frame) const noexcept {
-    kernels::qmean(batch, pixels, channels, pixel_stride, frame.in<T>(in), frame.out<T>(out), from, to, pixels);
+    kernels::qmean(batch, pixels, channels, pixel_stride, frame.in<T>(in), frame.out<T>(out), from, to, pixels,
+                   was_signed);
     if (clamps) kernels::qclamp(frame.in<T>(out), frame.out<T>(out), batch * channels, range.min, range.max);
   }
 };
@@ -85,6 +86,7 @@ void lower_quantized_pool(Lowering& lowering, const Node& node) {
     step.to = parameters_of(out);
     step.range = range;
     step.clamps = node.post.clamps();
+    step.was_signed = in.was_signed && out.was_signed;
     return;
   }
   auto& step = add_step<PoolStep>(lowering, node, concat(op_name(node.op), " int8"));

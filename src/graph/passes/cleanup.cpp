@@ -35,6 +35,7 @@ ValueId add_value_like(Graph& graph, ValueId like, ValueId of) {
   Value value;
   value.dtype = graph.values[like].dtype;
   value.quantization = graph.values[like].quantization;
+  value.was_signed = graph.values[like].was_signed;
   value.shape = graph.values[of].shape;
   return graph.add_value(std::move(value));
 }

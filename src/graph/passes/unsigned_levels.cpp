@@ -9,8 +9,6 @@ namespace enr::graph {
 
 namespace {
 
-constexpr int32_t kOffset = 128;
-
 bool is_signed_level(const Value& value) { return value.dtype == DType::kInt8 && is_per_tensor(value); }
 
 // Sets of values that have to be of one dtype, as the nodes between them compute in it.
@@ -39,15 +37,21 @@ void each_level(const Graph& graph, Node& node, const Body& body) {
   visit(node.post.residual);
 }
 
+void make_unsigned(Value& value) {
+  value.dtype = DType::kUInt8;
+  value.quantization.zero_point += kUnsignedOffset;
+  value.was_signed = true;
+}
+
 ValueId add_unsigned_constant(Graph& graph, ValueId id) {
   const Value signed_value = graph.values[id];
   const size_t count = static_cast<size_t>(signed_value.shape.numel());
   const ValueId made =
       graph.derive(DType::kUInt8, signed_value.shape, signed_value.data, "unsigned", [&](std::byte* out) {
-        for (size_t i = 0; i < count; ++i) out[i] = signed_value.data[i] ^ std::byte{kOffset};
+        for (size_t i = 0; i < count; ++i) out[i] = signed_value.data[i] ^ std::byte{kUnsignedOffset};
       });
   graph.values[made].quantization = signed_value.quantization;
-  graph.values[made].quantization.zero_point += kOffset;
+  make_unsigned(graph.values[made]);
   return made;
 }
 
@@ -76,8 +80,7 @@ void store_levels_unsigned(Graph& graph) {
   for (ValueId id = 0; id < stays.size(); ++id) {
     Value& value = graph.values[id];
     if (!is_signed_level(value) || value.is_constant() || stays[sets.of(id)]) continue;
-    value.dtype = DType::kUInt8;
-    value.quantization.zero_point += kOffset;
+    make_unsigned(value);
   }
 }
 

@@ -178,8 +178,13 @@ void qclamp(const T* in, T* out, size_t n, int32_t min, int32_t max) noexcept {
 
 template <class T>
 void qmean(size_t outer, size_t reduced, size_t inner, size_t input_row, const T* in, T* out, Quantization input,
-           Quantization output, size_t divisor) noexcept {
+           Quantization output, size_t divisor, bool was_signed) noexcept {
+  constexpr int32_t kOffset = 128;
   if (input_row == 0) input_row = inner;
+  if (was_signed) {
+    input.zero_point -= kOffset;
+    output.zero_point -= kOffset;
+  }
   const float scale = input.scale / output.scale * (1.0f / static_cast<float>(divisor));
   const float shift = static_cast<float>(output.zero_point) -
                       static_cast<float>(static_cast<int32_t>(reduced)) * static_cast<float>(input.zero_point) * scale;
@@ -193,7 +198,14 @@ void qmean(size_t outer, size_t reduced, size_t inner, size_t input_row, const T
                     for (size_t index = begin; index < end; ++index) {
                       const size_t o = index / chunks, i = index % chunks * kChunk, n = std::min(kChunk, inner - i);
                       table.sum_rows[kIndex<T>](in + o * reduced * input_row + i, reduced, input_row, n, sums);
-                      table.scale_sums[kIndex<T>](sums, n, scale, shift, out + o * inner + i);
+                      T* const means = out + o * inner + i;
+                      if (!was_signed) {
+                        table.scale_sums[kIndex<T>](sums, n, scale, shift, means);
+                        continue;
+                      }
+                      for (size_t k = 0; k < n; ++k) sums[k] -= kOffset * static_cast<int32_t>(reduced);
+                      table.scale_sums[kIndex<int8_t>](sums, n, scale, shift, means);
+                      for (size_t k = 0; k < n; ++k) means[k] = static_cast<T>(means[k] ^ kOffset);
                     }
                   });
 }
@@ -281,17 +293,18 @@ void qresize_bilinear_nhwc(const ResizeShape& s, bool align_corners, const T* in
                   });
 }
 
-#define ENR_INSTANTIATE(T)                                                                                           \
-  template void qbinary<T>(const QBinaryParams&, const QBroadcast&, const T*, const T*, T*) noexcept;                \
-  template void make_lut<T>(float (*)(float, const void*), const void*, Quantization, Quantization,                  \
-                            uint8_t*) noexcept;                                                                      \
-  template void make_leaky_relu_lut<T>(float, Quantization, Quantization, uint8_t*) noexcept;                        \
-  template void make_convert_lut<T>(Quantization, Quantization, uint8_t*) noexcept;                                  \
-  template void make_clamp_lut<T>(int32_t, int32_t, uint8_t*) noexcept;                                              \
-  template void qclamp<T>(const T*, T*, size_t, int32_t, int32_t) noexcept;                                          \
-  template void qmean<T>(size_t, size_t, size_t, size_t, const T*, T*, Quantization, Quantization, size_t) noexcept; \
-  template void qaverage_pool_nhwc<T>(const PoolShape&, AverageDivisor, const T*, T*, Quantization, Quantization,    \
-                                      int32_t, int32_t) noexcept;                                                    \
+#define ENR_INSTANTIATE(T)                                                                                        \
+  template void qbinary<T>(const QBinaryParams&, const QBroadcast&, const T*, const T*, T*) noexcept;             \
+  template void make_lut<T>(float (*)(float, const void*), const void*, Quantization, Quantization,               \
+                            uint8_t*) noexcept;                                                                   \
+  template void make_leaky_relu_lut<T>(float, Quantization, Quantization, uint8_t*) noexcept;                     \
+  template void make_convert_lut<T>(Quantization, Quantization, uint8_t*) noexcept;                               \
+  template void make_clamp_lut<T>(int32_t, int32_t, uint8_t*) noexcept;                                           \
+  template void qclamp<T>(const T*, T*, size_t, int32_t, int32_t) noexcept;                                       \
+  template void qmean<T>(size_t, size_t, size_t, size_t, const T*, T*, Quantization, Quantization, size_t,        \
+                         bool) noexcept;                                                                          \
+  template void qaverage_pool_nhwc<T>(const PoolShape&, AverageDivisor, const T*, T*, Quantization, Quantization, \
+                                      int32_t, int32_t) noexcept;                                                 \
   template void qresize_bilinear_nhwc<T>(const ResizeShape&, bool, const T*, T*) noexcept;
 ENR_INSTANTIATE(int8_t)
 ENR_INSTANTIATE(uint8_t)

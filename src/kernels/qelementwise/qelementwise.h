@@ -57,10 +57,11 @@ template <class T>
 void qclamp(const T* in, T* out, size_t n, int32_t min, int32_t max) noexcept;
 
 // Mean (or sum, with divisor 1) over the middle dimension of [outer, reduced, inner]. input_row: from one reduced
-// element's inner run to the next, 0 means inner; output is contiguous.
+// element's inner run to the next, 0 means inner; output is contiguous. was_signed: T is uint8, input and output are
+// int8s and their zero points, all plus 128, and the result is that of the int8s plus 128, which may round otherwise.
 template <class T>
 void qmean(size_t outer, size_t reduced, size_t inner, size_t input_row, const T* in, T* out, Quantization input,
-           Quantization output, size_t divisor) noexcept;
+           Quantization output, size_t divisor, bool was_signed = false) noexcept;
 
 // Average pooling: the exact sum, scaled in float, rounded to nearest even.
 template <class T>
