@@ -1,6 +1,9 @@
+#include <limits>
+
 #include "kernels/isa.h"
 #include "kernels/qelementwise/qbinary.h"
 #include "kernels/qelementwise/qelementwise_table.h"
+#include "kernels/qgemm/requantize.h"
 #include "kernels/simd/integer.h"
 #include "kernels/simd/partial.h"
 
@@ -33,31 +36,47 @@ ENR_INLINE void store_bytes(T* p, I32 v, size_t count) {
   }
 }
 
+// f: the sum or product in quanta of the result, less its zero point.
 template <class T, class F>
-ENR_INLINE void binary_loop(size_t n, const T* a, size_t a_step, const T* b, size_t b_step, T* out, F f) {
-  for (size_t i = 0; i < n; i += kLane) {
-    store_bytes(out + i, f(load_stepped(a + i * a_step, a_step, n - i), load_stepped(b + i * b_step, b_step, n - i)),
-                n - i);
+ENR_INLINE void binary_loop(const QBinaryParams& p, size_t n, const T* a, size_t a_step, const T* b, size_t b_step,
+                            T* out, F f) {
+  size_t i = 0;
+#if ENR_NARROWS
+  constexpr uint8_t kFlip = std::numeric_limits<T>::min() == 0 ? 0x80 : 0;
+  const Requantization to((float)(p.min - p.output_zero_point), (float)(p.max - p.output_zero_point),
+                          p.output_zero_point - kFlip, kFlip);
+  for (; i + 4 * kLane <= n; i += 4 * kLane) {
+    I32 result[4];
+#pragma GCC unroll 4
+    for (size_t q = 0; q < 4; ++q) {
+      const size_t at = i + q * kLane;
+      result[q] = f(load_stepped(a + at * a_step, a_step, kLane), load_stepped(b + at * b_step, b_step, kLane));
+    }
+    const I8 bytes = in_lane_order(to.bytes(result[0], result[1], result[2], result[3]));
+    memcpy(out + i, &bytes, sizeof bytes);
+  }
+#endif
+  const I32 zero_point = I32{} + p.output_zero_point, low = I32{} + p.min, high = I32{} + p.max;
+  for (; i < n; i += kLane) {
+    const I32 result = f(load_stepped(a + i * a_step, a_step, n - i), load_stepped(b + i * b_step, b_step, n - i));
+    store_bytes(out + i, clamp_int(result + zero_point, low, high), n - i);
   }
 }
 
 template <class T>
 void binary(const QBinaryParams& p, size_t n, const void* a, size_t a_step, const void* b, size_t b_step,
             void* out) noexcept {
-  const I32 zero_point = I32{} + p.output_zero_point, low = I32{} + p.min, high = I32{} + p.max;
   if (p.op == QBinary::kMultiply) {
     const I32 a_zero = I32{} + p.a_zero_point, b_zero = I32{} + p.b_zero_point;
     const F32 scale = splat(p.scale);
-    binary_loop((size_t)n, (const T*)a, a_step, (const T*)b, b_step, (T*)out, [&](I32 x, I32 y) {
-      return clamp_int(round_to_int(to_float((x - a_zero) * (y - b_zero)) * scale) + zero_point, low, high);
-    });
+    binary_loop(p, n, (const T*)a, a_step, (const T*)b, b_step, (T*)out,
+                [&](I32 x, I32 y) { return round_to_int(to_float((x - a_zero) * (y - b_zero)) * scale); });
     return;
   }
   const I32 bias = I32{} + p.bias, a_factor = I32{} + p.a_multiplier, b_factor = I32{} + p.b_multiplier;
   const int shift = (int)p.shift;
-  binary_loop((size_t)n, (const T*)a, a_step, (const T*)b, b_step, (T*)out, [&](I32 x, I32 y) {
-    return clamp_int(((bias + x * a_factor + y * b_factor) >> shift) + zero_point, low, high);
-  });
+  binary_loop(p, n, (const T*)a, a_step, (const T*)b, b_step, (T*)out,
+              [&](I32 x, I32 y) { return (bias + x * a_factor + y * b_factor) >> shift; });
 }
 
 // A register of bytes through the table. pshufb looks up 16 entries and gives 0 where the index is negative: of the
