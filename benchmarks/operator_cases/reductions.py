@@ -93,7 +93,14 @@ def scans() -> list[Case]:
     x, middle, i = floats(1024, 2048), floats(64, 256, 128), RNG.integers(0, 100, (1024, 2048))
     wide, mask = x.astype(F64), x > 0
     both = [(x.shape, F32), (x.shape, np.int64)]
+    narrow, short = i[:400].reshape(-1, 4), i[:400].reshape(-1, 8).astype(np.uint8)
     return as_cases([
+        ("cumsum, few columns", "aten::cumsum.out", (narrow, 0, None), lambda: narrow.cumsum(0)),
+        ("cumprod, few columns", "aten::cumprod.out", (narrow, 0, None), lambda: narrow.cumprod(0)),
+        ("cummax, few columns", "aten::cummax.out", (narrow, 0), lambda: np.maximum.accumulate(narrow, 0),
+         [(narrow.shape, np.int64), (narrow.shape, np.int64)]),
+        ("cummax uint8, short", "aten::cummax.out", (short, 1), lambda: np.maximum.accumulate(short, 1),
+         [(short.shape, np.uint8), (short.shape, np.int64)]),
         ("cumsum rows", "aten::cumsum.out", (x, 1, None), lambda: x.cumsum(1)),
         ("cumsum columns", "aten::cumsum.out", (x, 0, None), lambda: x.cumsum(0)),
         ("cumsum middle", "aten::cumsum.out", (middle, 1, None), lambda: middle.cumsum(1)),

@@ -348,6 +348,42 @@ def test_running_extremes(name, better, case):
     np.testing.assert_array_equal(indices, places.reshape(x.shape))
 
 
+@pytest.mark.parametrize("dtype", [F32, F64, I64, np.dtype(np.int32), np.dtype(np.uint8)], ids=str)
+@pytest.mark.parametrize("shape, dim", [
+    ((700, 1), 0), ((700, 2), 0), ((260, 3), 0), ((5, 70, 8), 1), ((90, 9), 0),  # few columns and one more
+    ((300, 1), 1), ((301, 3), 1), ((40, 17), 1), ((3, 255), 1), ((3, 256), 1), ((3, 600), 1),  # lines, some short
+])  # fmt: skip
+def test_running_values_of_few_columns_and_of_lines(shape, dim, dtype):
+    rng = np.random.default_rng(36)
+    if dtype in FLOATS:
+        x = rng.choice(np.array([-1.0, -0.0, 0.5, 1.0, -np.inf], dtype), shape)
+        x[rng.random(shape) < 0.002] = np.nan
+        result = dtype
+    else:
+        info = np.iinfo(dtype)
+        x = rng.choice(np.array([info.min, info.max, 1, 3], dtype), shape)
+        result = I64
+    with np.errstate(all="ignore"):
+        sums, products = x.cumsum(dim, dtype=result), x.cumprod(dim, dtype=result)
+    np.testing.assert_array_equal(call_one("aten::cumsum.out", x, dim, None, dtype=result, shape=shape), sums)
+    got = call_one("aten::cumprod.out", x, dim, None, dtype=result, shape=shape)
+    np.testing.assert_array_equal(got, products)
+    if dtype in FLOATS:
+        np.testing.assert_array_equal(np.signbit(got[~np.isnan(got)]), np.signbit(products[~np.isnan(got)]))
+    for name, better in (("cummax", np.greater_equal), ("cummin", np.less_equal)):
+        expected, places = running_extreme(x, better, dim)
+        values, indices = call(f"aten::{name}.out", x, dim, outs=[Out(dtype, shape), Out(I64, shape)])
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(indices, places)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (3, 40), (2, 1)])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_running_sums_start_at_positive_zero(shape, dim):
+    x = np.full(shape, -0.0, np.float32)
+    assert not np.signbit(call_one("aten::cumsum.out", x, dim, None, dtype=F32, shape=shape)).any()
+
+
 @pytest.mark.parametrize(
     "dims, message",
     [([2], r"dim: expected -2 to 1 for rank 2, got 2"), ([0, -2], r"dim: expected each dim once, got \[0, -2\]")],
