@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/error.h"
 #include "ops/context.h"
+#include "ops/shapes.h"
 
 namespace enr::ops {
 
@@ -12,7 +12,7 @@ inline Tensor row_major_tensor(std::byte* data, DType dtype, Sizes sizes) {
   tensor.dtype = dtype;
   tensor.rank = static_cast<uint8_t>(sizes.size());
   for (size_t d = 0; d < sizes.size(); ++d) tensor.dim_order_array[d] = static_cast<uint8_t>(d);
-  if (!is_countable(dtype, sizes)) fail_execution("shape ", sizes, " is too large");
+  require_countable(dtype, sizes);
   tensor.set_sizes(sizes);
   tensor.capacity_bytes = tensor.size_bytes();
   return tensor;

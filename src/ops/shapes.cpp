@@ -40,6 +40,10 @@ void require_broadcasts(const Tensor& tensor, Sizes sizes, const char* what) {
   fail_execution(what, ": expected a shape that broadcasts to ", sizes, ", got ", tensor.sizes());
 }
 
+void require_countable(DType dtype, Sizes sizes) {
+  if (!is_countable(dtype, sizes)) fail_execution("shape ", sizes, " is too large");
+}
+
 void require_one_for_each_size(Sizes given, Sizes size, const char* what) {
   if (given.size() == size.size()) return;
   fail_execution(what, ": expected as many as size ", size, " has, got ", given);

@@ -35,6 +35,9 @@ Shape broadcast(Sizes a, Sizes b, const char* what = "other");
 // Whether `tensor` broadcasts to `sizes` without enlarging them.
 void require_broadcasts(const Tensor& tensor, Sizes sizes, const char* what);
 
+// Whether a dense tensor of these sizes can be made (is_countable).
+void require_countable(DType dtype, Sizes sizes);
+
 // Whether a list that describes the dims of `size` has as many entries.
 void require_one_for_each_size(Sizes given, Sizes size, const char* what);
 

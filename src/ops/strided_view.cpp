@@ -7,6 +7,7 @@
 
 #include "kernels/convert/convert.h"
 #include "kernels/transpose/copy_threads.h"
+#include "ops/scratch_tensor.h"
 
 namespace enr::ops {
 
@@ -175,7 +176,7 @@ std::byte* row_major_as(OpContext& context, const Tensor& tensor, DType dtype) {
 
 std::byte* row_major_as(OpContext& context, const Tensor& tensor, DType dtype, Sizes sizes) {
   if (std::ranges::equal(tensor.sizes(), sizes)) return row_major_as(context, tensor, dtype);
-  const StridedView copy(context.scratch(static_cast<size_t>(product(sizes)) * dtype_size(dtype)), dtype, sizes);
+  const StridedView copy(scratch_tensor(context, dtype, sizes));
   copy_view(context, copy, expanded(tensor, sizes));
   return copy.data;
 }

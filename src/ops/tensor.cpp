@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
+
 namespace enr {
 
 bool Tensor::is_contiguous() const noexcept {
@@ -26,8 +28,9 @@ void Tensor::set_sizes(Sizes sizes) noexcept {
 
 bool is_countable(DType dtype, Sizes sizes) noexcept {
   auto size_bytes = static_cast<int64_t>(dtype_size(dtype));
-  return std::none_of(sizes.begin(), sizes.end(), [&](int64_t size) {
-    return __builtin_mul_overflow(size_bytes, std::max<int64_t>(1, size), &size_bytes);
+  return std::ranges::none_of(sizes, [&](int64_t size) {
+    return __builtin_mul_overflow(size_bytes, std::max<int64_t>(1, size), &size_bytes) ||
+           size_bytes > static_cast<int64_t>(kMaxBufferBytes);
   });
 }
 

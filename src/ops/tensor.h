@@ -58,8 +58,8 @@ struct Tensor {
   void set_sizes(Sizes sizes) noexcept;
 };
 
-// Whether strides and bytes of a dense tensor of these sizes can be counted in 64 bits. Strides count a size of 0 as 1,
-// so that a tensor without elements may be too large.
+// Whether a dense tensor of these sizes takes at most kMaxBufferBytes. A size of 0 counts as 1, as it does in strides,
+// so that a tensor without elements may be too large: no loop over its other sizes is endless.
 bool is_countable(DType dtype, Sizes sizes) noexcept;
 
 // Whether both lay their elements out alike: same sizes and, but for dims of size 1, same strides.

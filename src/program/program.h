@@ -14,14 +14,12 @@
 
 #include "base/bytes.h"
 #include "base/dtype.h"
+#include "base/limits.h"
 #include "program/file_data.h"
 
 namespace enr::program {
 
 inline constexpr size_t kMaxTensorRank = 16;
-
-// No arena and no tensor may be larger: what a file may ask for has to stop somewhere.
-inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 36;
 
 // Constants start at addresses that are multiples of this (spans in the file that do not are copied).
 inline constexpr size_t kConstantAlignment = 16;

@@ -129,9 +129,10 @@ template <class T>
 void channel_mean_var_typed(const void* in, void* mean, void* var, size_t outer, size_t channels, size_t inner) {
   const T* x = static_cast<const T*>(in);
   const double count = static_cast<double>(outer * inner);
+  const size_t blocks = inner == 0 ? 0 : outer;
   const auto moment = [&](size_t channel, double centre, int power) {
     double total = 0;
-    for (size_t o = 0; o < outer; ++o) {
+    for (size_t o = 0; o < blocks; ++o) {
       total += kernels_of<T>().moment(x + (o * channels + channel) * inner, inner, centre, power);
     }
     return total;
@@ -151,6 +152,7 @@ bool is_half(DType dtype) { return dtype != DType::kFloat32 && dtype != DType::k
 
 void layer_norm(DType dtype, const void* in, const void* gamma, const void* beta, void* out, void* mean_out,
                 void* rstd_out, size_t rows, size_t cols, double eps) {
+  if (cols == 0 && mean_out == nullptr && rstd_out == nullptr) return;
   if (!is_half(dtype)) {
     const auto run = dtype == DType::kFloat32 ? &layer_norm_typed<float> : &layer_norm_typed<double>;
     return run(in, gamma, beta, out, mean_out, rstd_out, rows, cols, eps);
@@ -167,6 +169,7 @@ void layer_norm(DType dtype, const void* in, const void* gamma, const void* beta
 }
 
 void rms_norm(DType dtype, const void* in, const void* gamma, void* out, size_t rows, size_t cols, double eps) {
+  if (cols == 0) return;
   if (!is_half(dtype)) {
     const auto run = dtype == DType::kFloat32 ? &rms_norm_typed<float> : &rms_norm_typed<double>;
     return run(in, gamma, out, rows, cols, eps);
@@ -181,6 +184,7 @@ void rms_norm(DType dtype, const void* in, const void* gamma, void* out, size_t 
 
 void group_norm(DType dtype, const void* in, const void* gamma, const void* beta, void* out, void* mean_out,
                 void* rstd_out, size_t batch, size_t channels, size_t spatial, size_t groups, double eps) {
+  if (channels * spatial == 0 && mean_out == nullptr && rstd_out == nullptr) return;
   if (!is_half(dtype)) {
     const auto run = dtype == DType::kFloat32 ? &group_norm_typed<float> : &group_norm_typed<double>;
     return run(in, gamma, beta, out, mean_out, rstd_out, batch, channels, spatial, groups, eps);
@@ -202,6 +206,7 @@ void group_norm(DType dtype, const void* in, const void* gamma, const void* beta
 
 void channel_affine(DType dtype, const void* in, const void* scale, const void* shift, void* out, size_t outer,
                     size_t channels, size_t inner) {
+  if (channels * inner == 0) return;
   if (!is_half(dtype)) {
     const auto run = dtype == DType::kFloat32 ? &channel_affine_typed<float> : &channel_affine_typed<double>;
     return run(in, scale, shift, out, outer, channels, inner);

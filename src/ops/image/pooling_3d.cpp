@@ -32,7 +32,13 @@ struct Span {
   int64_t padded_size = 0;  // with the padding that counts for an average
 };
 
-using Spans = std::array<std::vector<Span>, 3>;
+// Where there is no output position, `of` has none and `count` may be any.
+struct Spans {
+  Triple count{};
+  std::array<std::vector<Span>, 3> of;
+
+  size_t outputs() const noexcept { return of[0].size() * of[1].size() * of[2].size(); }
+};
 
 struct Volume {
   Triple size;
@@ -47,7 +53,7 @@ struct Volume {
 
 Shape pooled_shape(const Tensor& self, const Spans& spans) {
   Shape shape(self.sizes());
-  for (size_t d = 0; d < 3; ++d) shape[shape.rank - 3 + d] = static_cast<int64_t>(spans[d].size());
+  for (size_t d = 0; d < 3; ++d) shape[shape.rank - 3 + d] = spans.count[d];
   return shape;
 }
 
@@ -61,12 +67,13 @@ Spans adaptive_spans(OpContext& context, const Tensor& self, const Volume& volum
     shape[shape.rank - 3 + d] = size[d];
   }
   context.resize(out, shape);  // first of all: it bounds the sizes
-  Spans spans;
+  Spans spans{.count = size, .of = {}};
+  if (out.numel() == 0) return spans;
   for (size_t d = 0; d < 3; ++d) {
     for (int64_t i = 0; i < size[d]; ++i) {
       const int64_t begin = i * volume.size[d] / size[d];
       const int64_t end = ((i + 1) * volume.size[d] + size[d] - 1) / size[d];
-      spans[d].push_back({begin, end, 1, end - begin});
+      spans.of[d].push_back({begin, end, 1, end - begin});
     }
   }
   return spans;
@@ -95,11 +102,12 @@ Spans window_spans(const Volume& volume, Sizes kernel_size, Sizes strides, Sizes
     int64_t count = (span + (ceil_mode ? stride[d] - 1 : 0)) / stride[d] + 1;
     // The last window must start inside the input or its left padding.
     if (ceil_mode && (count - 1) * stride[d] >= size + padding[d]) --count;
-    for (int64_t i = 0; i < count; ++i) {
+    spans.count[d] = count;
+    for (int64_t i = 0; volume.planes > 0 && i < count; ++i) {
       const int64_t first = i * stride[d] - padding[d];
       const int64_t skipped = first < 0 ? (-first + dilation[d] - 1) / dilation[d] * dilation[d] : 0;
       const int64_t padded = std::min(first + reach, size + padding[d]) - first;
-      spans[d].push_back({first + skipped, std::min(first + reach, size), dilation[d], padded});
+      spans.of[d].push_back({first + skipped, std::min(first + reach, size), dilation[d], padded});
     }
   }
   return spans;
@@ -109,15 +117,15 @@ Spans window_spans(const Volume& volume, Sizes kernel_size, Sizes strides, Sizes
 template <class T, class Visit>
 void for_each_window(const Volume& volume, const Spans& spans, const T* in, const Visit& visit) {
   const auto [depth, height, width] = volume.size;
-  const size_t outputs = spans[0].size() * spans[1].size() * spans[2].size();
+  const size_t outputs = spans.outputs();
   parallel_ranges(static_cast<size_t>(volume.planes), std::max<size_t>(1, 4096 / std::max<size_t>(1, outputs)),
                   [&](size_t begin, size_t end) {
                     for (size_t plane = begin; plane < end; ++plane) {
                       const T* from = in + static_cast<int64_t>(plane) * depth * height * width;
                       size_t index = plane * outputs;
-                      for (const Span& z : spans[0]) {
-                        for (const Span& y : spans[1]) {
-                          for (const Span& x : spans[2]) visit(index++, from, z, y, x);
+                      for (const Span& z : spans.of[0]) {
+                        for (const Span& y : spans.of[1]) {
+                          for (const Span& x : spans.of[2]) visit(index++, from, z, y, x);
                         }
                       }
                     }
@@ -235,11 +243,11 @@ void row_maxima(const Volume& volume, const std::vector<Span>& spans, const T* f
 template <class T>
 void plane_maxima(const Volume& volume, const Spans& spans, const T* from, const Largest<T>& rows,
                   const Largest<T>& out) {
-  row_maxima(volume, spans[2], from, rows);
-  const size_t width = spans[2].size();
+  row_maxima(volume, spans.of[2], from, rows);
+  const size_t width = spans.of[2].size();
   size_t start = 0;
-  for (const Span& z : spans[0]) {
-    for (const Span& y : spans[1]) {
+  for (const Span& z : spans.of[0]) {
+    for (const Span& y : spans.of[1]) {
       for (int64_t i = z.begin; i < z.end; i += z.step) {
         for (int64_t j = y.begin; j < y.end; j += y.step) {
           const size_t row = static_cast<size_t>(i * volume.size[1] + j) * width;
@@ -264,8 +272,8 @@ void maximum(OpContext& context, const Volume& volume, const Spans& spans, const
   T* to = result.template as<T>();
   auto* places = index.as<int64_t>();
   const auto [depth, height, width] = volume.size;
-  const size_t outputs = spans[0].size() * spans[1].size() * spans[2].size();
-  const size_t rows = static_cast<size_t>(depth * height) * spans[2].size();
+  const size_t outputs = spans.outputs();
+  const size_t rows = static_cast<size_t>(depth * height) * spans.of[2].size();
   parallel_ranges(static_cast<size_t>(volume.planes), std::max<size_t>(1, 4096 / std::max<size_t>(1, outputs)),
                   [&, size = depth * height * width](size_t begin, size_t end) {
                     std::vector<T> row_values(rows);
@@ -287,7 +295,7 @@ void maximum(OpContext& context, const Volume& volume, const Spans& spans, const
   require_not_bool(self.dtype, "self");
   require_real(self.dtype, "self");
   for (size_t d = 0; d < 3; ++d) {
-    for (const Span& span : spans[d]) {
+    for (const Span& span : spans.of[d]) {
       if (span.begin >= span.end)
         fail_execution("padding: expected windows with elements of self, got one without for ", self.sizes());
     }

@@ -224,7 +224,7 @@ void ldl_solve_out(OpContext& context, const Tensor& ld, const Tensor& pivots, c
   in_matrix_type(ld, "LD", [&]<class T>(T) {
     Matrices<T> factors = Matrices<T>(context, ld).expanded(batch);
     Matrices<T> x = Matrices<T>(context, b).expanded(batch);
-    for (size_t i = 0; i < x.count(); ++i) check_pivots(swaps + i * n, n);
+    factors.each([&](size_t i) { check_pivots(swaps + i * n, n); });
     x.each([&](size_t i) { solve<T>({factors[i], n, hermitian}, swaps + i * n, x[i], x.columns()); });
     x.write(context, out);
   });

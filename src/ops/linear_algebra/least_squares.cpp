@@ -99,7 +99,7 @@ void least_squares(OpContext& context, const Tensor& a, const Tensor& b, Sizes b
   if (gives_residuals) {
     RowMajorOut residuals(context, out.residuals, DType::kFloat64);
     const bool computes = n > 0 || driver != "gels";  // eager's have zeros otherwise
-    for (size_t i = 0; computes && i < count; ++i) {
+    for (size_t i = 0; computes && columns > 0 && i < count; ++i) {
       write_residuals(matrices[i], m, n, right[i], columns, x[i], residuals.as<double>() + i * columns);
     }
     if (!computes) std::fill_n(residuals.as<double>(), count * columns, 0.0);

@@ -106,7 +106,7 @@ void write_unpacked(OpContext& context, const Matrices<T>& factors, const std::v
   const Sizes batch = factors.batch();
   Matrices<T> lower(Matrices<T>::with_matrix(batch, rows, rank)), upper(Matrices<T>::with_matrix(batch, rank, columns));
   Matrices<T> swaps(Matrices<T>::with_matrix(batch, rows, rows));
-  for (size_t i = 0; i < factors.count(); ++i) {
+  swaps.each([&](size_t i) {
     const T* a = factors[i];
     for (size_t r = 0; r < m; ++r) {
       for (size_t c = 0; c < n; ++c) {
@@ -115,10 +115,10 @@ void write_unpacked(OpContext& context, const Matrices<T>& factors, const std::v
       }
       if (r < k) lower[i][r * k + r] = 1;
     }
-    if (!permutation) continue;
+    if (!permutation) return;
     const std::vector<size_t> order = order_of(pivots.data() + i * k, k, m);
     for (size_t r = 0; r < m; ++r) swaps[i][order[r] * m + r] = 1;
-  }
+  });
   const auto put = [&](bool wanted, const Matrices<T>& matrices, Tensor& out, const char* what) {
     if (!wanted) return context.resize(out, {0}, what);
     context.resize(out, matrices.sizes(), what);

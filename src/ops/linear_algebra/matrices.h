@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "ops/context.h"
 #include "ops/pointwise/complex_numbers.h"
 #include "ops/shapes.h"
 #include "ops/strided_view.h"
@@ -25,7 +24,10 @@ template <class T>
 class Matrices {
  public:
   // Of these sizes, zeros.
-  explicit Matrices(Sizes sizes) : sizes_(sizes), data_(static_cast<size_t>(product(sizes))) {}
+  explicit Matrices(Sizes sizes) : sizes_(sizes) {
+    require_countable(dtype_of<T>, sizes);  // no tensor has to have these sizes
+    data_.resize(static_cast<size_t>(product(sizes)));
+  }
   // A copy of a tensor of rank 2 or more.
   Matrices(OpContext& context, const Tensor& tensor) : sizes_(tensor.sizes()) {
     const T* from = row_major_as<T>(context, tensor);
@@ -44,7 +46,7 @@ class Matrices {
   Matrices expanded(Sizes batch_sizes) const {
     Matrices result(with_matrix(batch_sizes, sizes_[sizes_.rank - 2], sizes_[sizes_.rank - 1]));
     const size_t size = rows() * columns(), missing = batch_sizes.size() - batch().size();
-    for (size_t i = 0; i < result.count(); ++i) {
+    result.each([&](size_t i) {
       size_t index = i, from = 0, step = 1;
       for (size_t d = batch_sizes.size(); d-- > 0;) {
         const auto extent = static_cast<size_t>(batch_sizes[d]);
@@ -56,17 +58,17 @@ class Matrices {
         index /= extent;
       }
       std::copy_n((*this)[from], size, result[i]);
-    }
+    });
     return result;
   }
 
   Matrices transposed() const {
     Matrices result(with_matrix(batch(), sizes_[sizes_.rank - 1], sizes_[sizes_.rank - 2]));
-    for (size_t i = 0; i < count(); ++i) {
+    each([&](size_t i) {
       for (size_t r = 0; r < rows(); ++r) {
         for (size_t c = 0; c < columns(); ++c) result[i][c * rows() + r] = (*this)[i][r * columns() + c];
       }
-    }
+    });
     return result;
   }
   Matrices adjoint() const {
@@ -82,9 +84,10 @@ class Matrices {
     result.commit();
   }
 
-  // body(i), which may throw, for every matrix, with threads where that pays.
+  // body(i), which may throw, for every matrix, with threads where that pays. For none where they have no elements.
   template <class Body>
   void each(const Body& body) const {
+    if (data_.empty()) return;
     const size_t work = rows() * columns() * std::min(rows(), columns()) + 1;
     parallel_ranges_or_throw(count(), std::max<size_t>(1, 65536 / work), [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) body(i);

@@ -83,7 +83,7 @@ void linalg_qr_out(OpContext& context, const Tensor& a, std::string_view mode, T
     Matrices<T> factors(context, a), r(r_out.sizes());
     const size_t m = factors.rows(), n = factors.columns(), k = std::min(m, n), w = static_cast<size_t>(width);
     Matrices<T> q(Matrices<T>::with_matrix(batch_of(a), rows, width));
-    factors.each([&](size_t i) {
+    q.each([&](size_t i) {  // where q has no elements, r has none
       std::vector<T> tau(k);
       factorise_qr(factors[i], m, n, tau.data());
       for (size_t row = 0; row < std::min(w, n); ++row) {

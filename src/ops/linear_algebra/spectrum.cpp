@@ -182,10 +182,10 @@ template <class T>
 Matrices<T> first_columns(const Matrices<T>& from, size_t columns) {
   Matrices<T> result(
       Matrices<T>::with_matrix(from.batch(), static_cast<int64_t>(from.rows()), static_cast<int64_t>(columns)));
-  for (size_t i = 0; i < from.count(); ++i) {
+  result.each([&](size_t i) {
     for (size_t r = 0; r < from.rows(); ++r)
       std::copy_n(from[i] + r * from.columns(), columns, result[i] + r * columns);
-  }
+  });
   return result;
 }
 
@@ -303,7 +303,7 @@ SingularValues<T>::SingularValues(Matrices<T> matrices)
   const size_t m = matrices.rows(), n = matrices.columns();
   Matrices<T>& tall = is_wide ? v : u;
   Matrices<T>& small = is_wide ? u : v;
-  matrices.each([&](size_t i) { decompose(matrices[i], m, n, tall[i], values.data() + i * n, small[i]); });
+  tall.each([&](size_t i) { decompose(matrices[i], m, n, tall[i], values.data() + i * n, small[i]); });
 }
 
 template struct HermitianSpectrum<double>;

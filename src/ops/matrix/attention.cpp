@@ -84,8 +84,7 @@ AttentionOperand<const T> attention_mask(OpContext& context, const Tensor* mask,
     Shape repeated(added.rank == 0 ? Sizes(&given_keys, 1) : added.sizes());
     repeated[repeated.rank - 1] = keys;
     view.expand(repeated);
-    std::byte* data = context.scratch(static_cast<size_t>(product(repeated)) * sizeof(T));
-    const StridedView copy(data, dtype_of<T>, repeated);
+    const StridedView copy(scratch_tensor(context, dtype_of<T>, repeated));
     copy_view(context, copy, view);
     view = copy;
   }
@@ -238,7 +237,8 @@ void attend(OpContext& context, const Arguments& a, const Geometry& g, Tensor& o
 
 void attend(OpContext& context, const Arguments& arguments, const Geometry& geometry, Tensor& out,
             Tensor* weights = nullptr, Tensor* log_sums = nullptr) {
-  if (product(geometry.leading) == 0) return;  // none of the results has elements
+  const auto is_empty = [](const Tensor* result) { return result == nullptr || result->numel() == 0; };
+  if (is_empty(&out) && is_empty(weights) && is_empty(log_sums)) return;
   const auto run = out.dtype == DType::kFloat64 ? &attend<double> : &attend<float>;
   run(context, arguments, geometry, out, weights, log_sums);
 }

@@ -10,6 +10,7 @@
 #include "ops/matrix/matmul.h"
 #include "ops/memory_order.h"
 #include "ops/pointwise/elementwise.h"
+#include "ops/scratch_tensor.h"
 #include "ops/strided_view.h"
 
 namespace enr::ops {
@@ -324,9 +325,9 @@ void trilinear_out(OpContext& context, const Tensor& i1, const Tensor& i2, const
     std::array<const T*, 3> data;
     for (size_t f = 0; f < 3; ++f) {
       views[f].expand(full);
-      std::byte* copy = context.scratch(count(product(full)) * sizeof(T));
-      copy_view(context, StridedView(copy, dtype_of<T>, full), views[f]);
-      data[f] = reinterpret_cast<const T*>(copy);
+      const Tensor copy = scratch_tensor(context, dtype_of<T>, full);
+      copy_view(context, StridedView(copy), views[f]);
+      data[f] = copy.as<T>();
     }
     RowMajorOut result(context, out, dtype_of<T>);
     T* sums = result.template as<T>();

@@ -63,6 +63,7 @@ void safe_softmax_out(OpContext& context, const Tensor& self, int64_t dim, std::
   require_same_dtype(out, result, "out");
   const size_t along = normalize_dim(dim, self.rank);
   context.resize(out, self.sizes());
+  if (out.numel() == 0) return;
   (result == DType::kFloat64 ? &safe_softmax<double> : &safe_softmax<float>)(context, self, along, out);
 }
 

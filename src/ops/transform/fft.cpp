@@ -119,6 +119,7 @@ void fft_r2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   const size_t last = dims.back();
   if (onesided) shape[last] = shape[last] / 2 + 1;
   context.resize(out, shape);
+  if (out.numel() == 0) return;
   const Lines lines(self.sizes(), last);
   const auto kept = static_cast<size_t>(shape[last]);
   in_computing_type(self.dtype, self.sizes(), dims, [&]<class T>(T) {
@@ -154,6 +155,7 @@ void fft_c2r_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   for (const size_t d : dims) count *= static_cast<double>(shape[d]);
   const double scale = scale_of(normalization, count);
   context.resize(out, shape);
+  if (out.numel() == 0) return;
   in_computing_type(self.dtype, shape, dims, [&]<class T>(T) {
     std::vector<std::complex<T>> data = read<T>(context, self);
     for (const size_t d : dims) {
@@ -180,6 +182,7 @@ void fft_c2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   for (const size_t d : dims) count *= static_cast<double>(self.size(d));
   const double scale = scale_of(normalization, count);
   context.resize(out, self.sizes());
+  if (out.numel() == 0) return;
   in_computing_type(self.dtype, self.sizes(), dims, [&]<class T>(T) {
     std::vector<std::complex<T>> data = read<T>(context, self);
     for (const size_t d : dims) transform_dim(context, data, self.sizes(), d, !forward);

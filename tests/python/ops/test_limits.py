@@ -56,6 +56,12 @@ def test_shared_heads_without_queries(heads):
     np.testing.assert_array_equal(got, q)
 
 
+def test_factors_that_broadcast_to_too_much() -> None:
+    line, longer = np.zeros(1 << 20, F32), np.zeros(1 << 21, F32)  # 2^61 products
+    with pytest.raises(en.ExecutionError, match=r"shape \[2097152, 1048576, 1048576\] is too large"):
+        call("aten::_trilinear.out", longer, line, line, [1, 2], [0, 2], [0, 1], [0, 1, 2], 1, outs=[Out(F32, ())])
+
+
 def test_arguments_of_a_wrong_kind_are_named() -> None:
     p = ProgramBuilder()
     x = p.input(np.float32, (2, 3))
