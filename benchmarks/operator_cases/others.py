@@ -26,6 +26,7 @@ def transforms():
     coefficients, image = np.fft.rfft(x).astype(np.complex64), floats(4, 256, 256)
     z = (x + 1j * x).astype(np.complex64)
     longer, short = floats(8, 4096).astype(F64), floats(1, 512)
+    sevens, doubles = floats(64, 882), z.astype(np.complex128)
     return [
         Case("fft", "rfft float64", "aten::_fft_r2c.out", (double, [1], 0, True), lambda: np.fft.rfft(double)),
         Case("fft", "rfft, one line", "aten::_fft_r2c.out", (one, [1], 0, True),
@@ -37,6 +38,9 @@ def transforms():
         Case("fft", "irfft", "aten::_fft_c2r.out", (coefficients, [1], 2, 4096),
              lambda: np.fft.irfft(coefficients).astype(F32)),
         Case("fft", "fft", "aten::_fft_c2c.out", (z, [1], 0, True), lambda: np.fft.fft(z).astype(np.complex64)),
+        Case("fft", "fft complex128", "aten::_fft_c2c.out", (doubles, [1], 0, True), lambda: np.fft.fft(doubles)),
+        Case("fft", "rfft, 2 x 9 x 49", "aten::_fft_r2c.out", (sevens, [1], 0, True),
+             lambda: np.fft.rfft(sevens).astype(np.complex64)),
         Case("fft", "rfft2", "aten::_fft_r2c.out", (image, [1, 2], 0, True),
              lambda: np.fft.rfft2(image).astype(np.complex64)),
     ]  # fmt: skip

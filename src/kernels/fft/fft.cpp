@@ -22,10 +22,10 @@ const FftKernels<double>& kernels_of(double) { return fft_table().f64; }
 size_t radix_of(size_t length) noexcept {
   const int twos = std::countr_zero(length);
   if (twos >= 3 && twos != 4) return 8;  // 16 is 4 by 4
-  for (const size_t radix : {4, 2, 3}) {
-    if (length % radix == 0) return radix;
-  }
-  return 5;
+  if (twos >= 2) return 4;
+  size_t radix = 2;
+  while (length % radix != 0) ++radix;
+  return radix;
 }
 
 template <class T>
@@ -46,8 +46,8 @@ size_t direct_length(size_t n) noexcept {
 }  // namespace
 
 bool is_direct_length(size_t n) noexcept {
-  for (const size_t factor : {2, 3, 5}) {
-    while (n % factor == 0) n /= factor;
+  for (size_t factor = 2; factor <= kMaxRadix; ++factor) {
+    while (n != 0 && n % factor == 0) n /= factor;
   }
   return n == 1;
 }
@@ -58,7 +58,8 @@ std::vector<typename Fft<T>::Stage> Fft<T>::plan(size_t n, bool inverse) {
   size_t stride = 1;
   for (size_t left = n; left > 1;) {
     const size_t radix = radix_of(left);
-    Stage stage{radix, left / radix, stride, {}};
+    Stage stage{radix, left / radix, stride, {}, {}};
+    for (size_t k = 0; k < radix; ++k) append_root(stage.unit_roots, k, radix, inverse ? 1 : -1);
     stage.roots.reserve(2 * stage.span * (radix - 1));
     for (size_t p = 0; p < stage.span; ++p) {
       for (size_t u = 1; u < radix; ++u) append_root(stage.roots, p * u, left, inverse ? 1 : -1);
@@ -88,8 +89,8 @@ Fft<T>::Fft(size_t n, bool inverse) : n_(n), direct_(direct_length(n)), inverse_
   // The filter is used transformed, with the inverse transform's scale.
   std::vector<T> work(2 * direct_);
   for (const Stage& stage : stages_) {
-    kernels_of(T{}).stage_one({stage.radix, stage.span, stage.stride, stage.roots.data(), false}, filter.data(),
-                              work.data());
+    kernels_of(T{}).stage_one({stage.radix, stage.span, stage.stride, stage.roots.data(), nullptr, false},
+                              filter.data(), work.data());
     filter.swap(work);
   }
   for (T& value : filter) value /= static_cast<T>(direct_);
@@ -110,7 +111,8 @@ const T* Fft<T>::run(T* memory, size_t lanes) const {
   const auto transform = [&] {
     const bool is_inverse = inverse_ && chirp_.empty();
     for (const Stage& stage : stages_) {
-      const FftStage<T> s{stage.radix, stage.span, stage.stride, stage.roots.data(), is_inverse};
+      const FftStage<T> s{stage.radix, stage.span, stage.stride, stage.roots.data(), stage.unit_roots.data(),
+                          is_inverse};
       (is_single ? table.stage_one : table.stage)(s, current, other);
       std::swap(current, other);
     }
@@ -137,6 +139,11 @@ const T* Fft<T>::run(T* memory, size_t lanes) const {
 template <class T>
 void Fft<T>::separate(const T* z, const T* roots, double factor, size_t begin, size_t end, T* low, T* high) const {
   kernels_of(T{}).separate(z, n_, roots, factor, begin, end, low, high);
+}
+
+template <class T>
+void Fft<T>::join(const T* low, const T* high, const T* roots, double factor, size_t begin, size_t end, T* z) const {
+  kernels_of(T{}).join(low, high, n_, roots, factor, begin, end, z);
 }
 
 template class Fft<float>;

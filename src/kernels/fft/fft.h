@@ -1,6 +1,6 @@
 #pragma once
 
-// Fourier transforms of several lines side by side, in float or double precision. Lengths of factors 2, 3 and 5
+// Fourier transforms of several lines side by side, in float or double precision. Lengths of prime factors up to 31
 // directly (Stockham's autosort form), others through Bluestein's identity jk = (j^2 + k^2 - (j - k)^2) / 2, which
 // makes the transform a convolution.
 
@@ -36,10 +36,15 @@ class Fft {
   // high[end - 1 - k], laid out as z. k goes up to size() / 2; roots[k] is (re, im) of e^(-pi i k / size()).
   void separate(const T* z, const T* roots, double factor, size_t begin, size_t end, T* low, T* high) const;
 
+  // The other way: z, for run(), from coefficients begin <= k < end in low[k - begin] and size() - k in
+  // high[end - 1 - k], times `factor`. Coefficients 0 and size() count as real.
+  void join(const T* low, const T* high, const T* roots, double factor, size_t begin, size_t end, T* z) const;
+
  private:
   struct Stage {
     size_t radix, span, stride;  // span: what is left of the length behind this stage
     std::vector<T> roots;        // (re, im) of w^(p * u) for p < span, 0 < u < radix
+    std::vector<T> unit_roots;   // (re, im) of the radix-th roots of 1
   };
 
   static std::vector<Stage> plan(size_t n, bool inverse);

@@ -125,6 +125,49 @@ void run_stage(const FftStage<T>& stage, const T* __restrict in, T* __restrict o
   }
 }
 
+// The same for an odd radix of which there is no form of its own: with a = x[k] + x[R - k] and b = x[k] - x[R - k],
+// results u and R - u are x[0] + sum(a cos(2 pi k u / R)) -+ i sum(b sin(2 pi k u / R)).
+template <class V, class T>
+ENR_INLINE void run_odd(const FftStage<T>& stage, size_t radix, const T* __restrict in, T* __restrict out) {
+  constexpr size_t kStep = 2 * sizeof(V) / sizeof(T);
+  const size_t stride = stage.stride, span = stage.span, half = radix / 2;
+  const T* const unit = stage.unit_roots;  // (re, im) of the radix-th roots of 1, of the transform's direction
+  for (size_t p = 0; p < span; ++p) {
+    const T* roots = stage.roots + p * (radix - 1) * 2;
+    for (size_t q = 0; q < stride; ++q) {
+      const T* from = in + (q + stride * p) * kStep;
+      T* to = out + (q + stride * radix * p) * kStep;
+      const Complex<V> first = read<V>(from);
+      Complex<V> sums[kMaxRadix / 2], differences[kMaxRadix / 2], total = first;
+      for (size_t k = 1; k <= half; ++k) {
+        const Complex<V> a = read<V>(from + stride * span * k * kStep);
+        const Complex<V> b = read<V>(from + stride * span * (radix - k) * kStep);
+        sums[k - 1] = a + b;
+        differences[k - 1] = a - b;
+        total = total + sums[k - 1];
+      }
+      write(to, total);
+      for (size_t u = 1; u <= half; ++u) {
+        Complex<V> middle = first, side = {};
+        size_t at = u;  // k u modulo the radix
+        for (size_t k = 0; k < half; ++k) {
+          const T cosine = unit[2 * at], sine = unit[2 * at + 1];
+          middle = {middle.re + sums[k].re * cosine, middle.im + sums[k].im * cosine};
+          side = {side.re - differences[k].im * sine, side.im + differences[k].re * sine};
+          at = at + u < radix ? at + u : at + u - radix;
+        }
+        Complex<V> low = middle + side, high = middle - side;
+        if (span != 1) {
+          low = times(low, roots[2 * u - 2], roots[2 * u - 1]);
+          high = times(high, roots[2 * (radix - u) - 2], roots[2 * (radix - u) - 1]);
+        }
+        write(to + stride * u * kStep, low);
+        write(to + stride * (radix - u) * kStep, high);
+      }
+    }
+  }
+}
+
 template <size_t R, class V, class T>
 void any_direction(const FftStage<T>& stage, const T* in, T* out) {
   if (stage.is_inverse) {
@@ -146,8 +189,12 @@ void any_stage(const FftStage<T>& stage, const T* in, T* out) {
       return any_direction<4, V>(stage, in, out);
     case 8:
       return any_direction<8, V>(stage, in, out);
-    default:
+    case 5:
       return any_direction<5, V>(stage, in, out);
+    case 7:
+      return run_odd<V>(stage, 7, in, out);
+    default:
+      return run_odd<V>(stage, stage.radix, in, out);
   }
 }
 
@@ -177,9 +224,25 @@ void separate(const T* z, size_t half, const T* roots, double factor, size_t beg
   }
 }
 
+// The way back: what `separate` would give for z, from coefficients to z[k] and z[half - k].
+template <class V, class T>
+void join(const T* low, const T* high, size_t half, const T* roots, double factor, size_t begin, size_t end, T* z) {
+  constexpr size_t kStep = 2 * sizeof(V) / sizeof(T);
+  for (size_t k = begin; k < end; ++k) {
+    Complex<V> a = read<V>(low + (k - begin) * kStep), b = read<V>(high + (end - 1 - k) * kStep);
+    if (k == 0) a.im = b.im = V{};
+    const Complex<V> even = scaled<T>(Complex<V>{a.re + b.re, a.im - b.im}, factor);
+    const Complex<V> turned = scaled<T>(Complex<V>{a.re - b.re, a.im + b.im}, factor);
+    const Complex<V> odd = times(turned, roots[2 * k], -roots[2 * k + 1]);
+    write(z + k * kStep, Complex<V>{even.re - odd.im, even.im + odd.re});
+    if (k != 0) write(z + (half - k) * kStep, Complex<V>{even.re + odd.im, odd.re - even.im});
+  }
+}
+
 template <class T>
 FftKernels<T> kernels() {
-  return {kLanes<T>, any_stage<Vec<T>, T>, any_stage<T, T>, multiply<Vec<T>, T>, multiply<T, T>, separate<Vec<T>, T>};
+  return {kLanes<T>,      any_stage<Vec<T>, T>, any_stage<T, T>, multiply<Vec<T>, T>,
+          multiply<T, T>, separate<Vec<T>, T>,  join<Vec<T>, T>};
 }
 
 }  // namespace

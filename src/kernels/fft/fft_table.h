@@ -11,9 +11,12 @@ namespace enr::kernels {
 template <class T>
 struct FftStage {
   size_t radix, span, stride;
-  const T* roots;  // (re, im) of w^(p * u) for p < span, 0 < u < radix
+  const T* roots;       // (re, im) of w^(p * u) for p < span, 0 < u < radix
+  const T* unit_roots;  // (re, im) of the radix-th roots of 1, for odd radices above 5
   bool is_inverse;
 };
+
+inline constexpr size_t kMaxRadix = 31;
 
 template <class T>
 struct FftKernels {
@@ -25,6 +28,8 @@ struct FftKernels {
   void (*multiply_one)(T* data, const T* factors, size_t n, bool conjugate);
   // See Fft::separate.
   void (*separate)(const T* z, size_t half, const T* roots, double factor, size_t begin, size_t end, T* low, T* high);
+  // See Fft::join.
+  void (*join)(const T* low, const T* high, size_t half, const T* roots, double factor, size_t begin, size_t end, T* z);
 };
 
 struct FftTable {

@@ -1,6 +1,8 @@
 // Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c. Singles are computed in float32, as in eager, where all lengths are
 // direct; Bluestein's detour would lose digits.
 
+#include <utility>
+
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/transform/real_fft.h"
@@ -9,23 +11,24 @@ namespace enr::ops {
 
 namespace {
 
-// Transforms every line of `data` (row-major, of `sizes`) along `dim`.
+// Transforms every line of `in` (row-major, of `sizes`) along `dim` to `out`, which may be `in`.
 template <class T>
-void transform_dim(OpContext& context, std::vector<std::complex<T>>& data, Sizes sizes, size_t dim, bool inverse) {
+void transform_dim(OpContext& context, const std::complex<T>* in, std::complex<T>* out, Sizes sizes, size_t dim,
+                   bool inverse) {
   const Lines lines(sizes, dim);
-  if (lines.n < 2) return;
+  if (lines.n == 0) return;
   const auto load = [&](size_t first, size_t count, size_t lanes, T* to) {
     if (lines.inner == 1) {
-      return transpose(to, lanes, parts(data.data() + first * lines.n), 2 * lines.n, count, 2 * lines.n);
+      return transpose(to, lanes, parts(in + first * lines.n), 2 * lines.n, count, 2 * lines.n);
     }
     if (first % lines.inner + count <= lines.inner) {  // neighbours
-      const T* from = parts(data.data() + lines.start(first, lines.n));
+      const T* from = parts(in + lines.start(first, lines.n));
       for (size_t k = 0; k < lines.n; ++k)
         transpose(to + 2 * k * lanes, lanes, from + 2 * k * lines.inner, 2, count, 2);
       return;
     }
     for (size_t i = 0; i < count; ++i) {
-      const std::complex<T>* line = data.data() + lines.start(first + i, lines.n);
+      const std::complex<T>* line = in + lines.start(first + i, lines.n);
       for (size_t k = 0; k < lines.n; ++k) {
         to[2 * k * lanes + i] = line[k * lines.inner].real();
         to[(2 * k + 1) * lanes + i] = line[k * lines.inner].imag();
@@ -34,16 +37,16 @@ void transform_dim(OpContext& context, std::vector<std::complex<T>>& data, Sizes
   };
   const auto store = [&](size_t first, size_t count, size_t lanes, const T* from) {
     if (lines.inner == 1) {
-      return transpose(parts(data.data() + first * lines.n), 2 * lines.n, from, lanes, 2 * lines.n, count);
+      return transpose(parts(out + first * lines.n), 2 * lines.n, from, lanes, 2 * lines.n, count);
     }
     if (first % lines.inner + count <= lines.inner) {
-      T* to = parts(data.data() + lines.start(first, lines.n));
+      T* to = parts(out + lines.start(first, lines.n));
       for (size_t k = 0; k < lines.n; ++k)
         transpose(to + 2 * k * lines.inner, 2, from + 2 * k * lanes, lanes, 2, count);
       return;
     }
     for (size_t i = 0; i < count; ++i) {
-      std::complex<T>* line = data.data() + lines.start(first + i, lines.n);
+      std::complex<T>* line = out + lines.start(first + i, lines.n);
       for (size_t k = 0; k < lines.n; ++k) {
         line[k * lines.inner] = {from[2 * k * lanes + i], from[(2 * k + 1) * lanes + i]};
       }
@@ -87,17 +90,9 @@ void in_computing_type(DType dtype, Sizes sizes, const std::vector<size_t>& dims
 }
 
 template <class T>
-std::vector<std::complex<T>> read(OpContext& context, const Tensor& self) {
-  const auto* data = row_major_as<std::complex<T>>(context, self);
-  return {data, data + self.numel()};
-}
-
-template <class T>
-void write(OpContext& context, const std::vector<std::complex<T>>& data, double scale, Tensor& out) {
-  RowMajorOut result(context, out, dtype_of<std::complex<T>>);
-  auto* to = result.template as<std::complex<T>>();
-  for (size_t i = 0; i < data.size(); ++i) to[i] = data[i] * static_cast<T>(scale);
-  result.commit();
+void scale_all(std::complex<T>* data, size_t n, double scale) {
+  if (scale == 1) return;
+  for (size_t i = 0; i < n; ++i) data[i] *= static_cast<T>(scale);
 }
 
 void require_dims(Sizes dim) {
@@ -125,17 +120,13 @@ void fft_r2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   in_computing_type(self.dtype, self.sizes(), dims, [&]<class T>(T) {
     Plans& plans = context.state<Plans>();
     const auto* in = row_major_as<T>(context, self);
-    if (dims.size() == 1) {
-      RowMajorOut result(context, out, dtype_of<std::complex<T>>);
-      transform_real(context, plans, in, lines, kept, scale, result.as<std::complex<T>>());
-      return result.commit();
-    }
-    std::vector<std::complex<T>> data(static_cast<size_t>(product(shape)));
-    transform_real(context, plans, in, lines, kept, 1, data.data());
+    RowMajorOut result(context, out, dtype_of<std::complex<T>>);
+    auto* data = result.as<std::complex<T>>();
+    transform_real(context, plans, in, lines, kept, scale, data);
     for (const size_t d : dims) {
-      if (d != last) transform_dim(context, data, shape, d, false);
+      if (d != last) transform_dim(context, data, data, shape, d, false);
     }
-    write(context, data, scale, out);
+    result.commit();
   });
 }
 
@@ -157,18 +148,23 @@ void fft_c2r_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   context.resize(out, shape);
   if (out.numel() == 0) return;
   in_computing_type(self.dtype, shape, dims, [&]<class T>(T) {
-    std::vector<std::complex<T>> data = read<T>(context, self);
-    for (const size_t d : dims) {
-      if (d != last) transform_dim(context, data, self.sizes(), d, true);
+    const auto* in = row_major_as<std::complex<T>>(context, self);
+    if (dims.size() > 1) {
+      auto* data = context.scratch_of<std::complex<T>>(static_cast<size_t>(self.numel()));
+      for (const size_t d : dims) {
+        if (d != last) transform_dim(context, std::exchange(in, data), data, self.sizes(), d, true);
+      }
     }
     RowMajorOut result(context, out, dtype_of<T>);
     const Lines lines(shape, last);
     Plans& plans = context.state<Plans>();
+    const auto given = static_cast<size_t>(self.size(last));
     if (is_halved(lines)) {
-      transform_line_to_real(plans, data.data(), lines.n, scale, result.as<T>());
+      transform_line_to_real(plans, in, lines.n, scale, result.as<T>());
+    } else if (lines.n >= 4 && lines.n % 2 == 0) {
+      transform_halves_to_real(context, plans, in, lines, given, scale, result.as<T>());
     } else {
-      transform_to_real(context, plans.get<T>(lines.n, true), data.data(), lines, static_cast<size_t>(self.size(last)),
-                        scale, result.as<T>());
+      transform_to_real(context, plans.get<T>(lines.n, true), in, lines, given, scale, result.as<T>());
     }
     result.commit();
   });
@@ -184,9 +180,13 @@ void fft_c2c_out(OpContext& context, const Tensor& self, Sizes dim, int64_t norm
   context.resize(out, self.sizes());
   if (out.numel() == 0) return;
   in_computing_type(self.dtype, self.sizes(), dims, [&]<class T>(T) {
-    std::vector<std::complex<T>> data = read<T>(context, self);
-    for (const size_t d : dims) transform_dim(context, data, self.sizes(), d, !forward);
-    write(context, data, scale, out);
+    const auto* in = row_major_as<std::complex<T>>(context, self);
+    RowMajorOut result(context, out, dtype_of<std::complex<T>>);
+    auto* data = result.as<std::complex<T>>();
+    if (dims.empty()) std::copy_n(in, self.numel(), data);
+    for (const size_t d : dims) transform_dim(context, std::exchange(in, data), data, self.sizes(), d, !forward);
+    scale_all(data, static_cast<size_t>(self.numel()), scale);
+    result.commit();
   });
 }
 

@@ -252,6 +252,48 @@ void transform_real(OpContext& context, Plans& plans, const T* in, const Lines& 
   transform_real_pairs(context, plans.get<T>(lines.n, false), in, lines, kept, scale, out);
 }
 
+// Several lines of even length from the first n / 2 + 1 of their coefficients, as transform_to_real() has it.
+template <class T>
+void transform_halves_to_real(OpContext& context, Plans& plans, const std::complex<T>* in, const Lines& lines,
+                              size_t given, double scale, T* out) {
+  const size_t n = lines.n, half = n / 2, inner = lines.inner;
+  const kernels::Fft<T>& transform = plans.get<T>(half, true);
+  const std::vector<std::complex<T>>& roots = plans.roots<T>(n);
+  // Coefficients [begin, end) of `count` lines as the kernels take them.
+  const auto gather = [&](size_t first, size_t count, size_t lanes, size_t begin, size_t end, T* rows) {
+    if (inner == 1) {
+      const T* from = parts(in + lines.start(first, given) + begin);
+      return transpose(rows, lanes, from, 2 * given, count, 2 * (end - begin));
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const std::complex<T>* line = in + lines.start(first + i, given);
+      for (size_t k = begin; k < end; ++k) {
+        T* row = rows + 2 * (k - begin) * lanes + i;
+        row[0] = line[k * inner].real();
+        row[lanes] = line[k * inner].imag();
+      }
+    }
+  };
+  const auto load = [&](size_t first, size_t count, size_t lanes, T* z) {
+    alignas(64) Stretch<T> low{}, high{};
+    const size_t used = half / 2 + 1;
+    for (size_t begin = 0; begin < used; begin += kStretch) {
+      const size_t end = std::min(begin + kStretch, used);
+      gather(first, count, lanes, begin, end, low.data());
+      gather(first, count, lanes, half - end + 1, half - begin + 1, high.data());
+      transform.join(low.data(), high.data(), parts(roots.data()), scale, begin, end, z);
+    }
+  };
+  const auto store = [&](size_t first, size_t count, size_t lanes, const T* z) {
+    if (inner == 1) return transpose(out + lines.start(first, n), n, z, lanes, n, count);
+    for (size_t i = 0; i < count; ++i) {
+      T* x = out + lines.start(first + i, n);
+      for (size_t k = 0; k < n; ++k) x[k * inner] = z[k * lanes + i];
+    }
+  };
+  each_group(context, transform, lines.count, load, store);
+}
+
 // Real lines from the first n / 2 + 1 of their coefficients; `given` coefficients lie in each line of `in`. The
 // constant and, for even n, the middle one count as real.
 template <class T>

@@ -12,7 +12,7 @@ import executorch_numpy_runtime as en
 from .single_call import In, call_one, dim_orders
 
 NORMS = ["backward", "ortho", "forward"]  # of forward transforms: not scaled, by the root, by the count
-SIZES = [1, 2, 3, 4, 5, 7, 8, 10, 12, 13, 16, 31, 64]
+SIZES = [1, 2, 3, 4, 5, 7, 8, 10, 12, 13, 16, 22, 31, 34, 37, 49, 64]
 EXAMPLES = settings(max_examples=80, deadline=None)
 
 
@@ -82,6 +82,22 @@ def test_complex_to_real(signal, norm, odd, double, seed, data):
     check(got, expected, dtype)
 
 
+@pytest.mark.parametrize("shape, dim", [((9, 260), 1), ((19, 258), 1), ((5, 260, 3), 1), ((151, 7), 0)])
+@pytest.mark.parametrize("odd", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_long_lines_to_real(shape, dim, odd, dtype):
+    x = random_signal(0, shape, np.complex128 if dtype == np.float64 else np.complex64)
+    x[0, 1] = np.inf  # spoils its own line alone
+    size = 2 * (shape[dim] - 1) + odd
+    with np.errstate(invalid="ignore"):
+        expected = np.fft.irfft(x.astype(np.complex128), size, axis=dim, norm="forward")
+    got = call_one("aten::_fft_c2r.out", In(x), [dim], 0, size, dtype=dtype, shape=expected.shape)
+    finite = np.isfinite(x).all(dim)
+    got, expected = np.moveaxis(got, dim, -1), np.moveaxis(expected, dim, -1)
+    check(got[finite], expected[finite], dtype)
+    assert not np.isfinite(got[~finite]).any()
+
+
 @given(signal=signals(), norm=st.integers(0, 2), forward=st.booleans(), double=st.booleans(), seed=st.integers(0, 999),
        data=st.data())  # fmt: skip
 @EXAMPLES
@@ -96,7 +112,7 @@ def test_complex_to_complex(signal, norm, forward, double, seed, data):
     check(got, expected, dtype)
 
 
-@pytest.mark.parametrize("length", [1000, 1024, 4099])
+@pytest.mark.parametrize("length", [1000, 1024, 1078, 4099, 2 * 29 * 31])
 def test_long_transforms(length):
     x = random_signal(1, (2, length), np.float32)
     got = call_one("aten::_fft_r2c.out", x, [1], 0, True, dtype=np.complex64, shape=(2, length // 2 + 1))
