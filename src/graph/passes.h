@@ -39,6 +39,9 @@ void merge_transposes(Graph& graph);
 void merge_padding(Graph& graph);
 // 8-bit levels between nodes are stored unsigned where products read such as they lie.
 void store_levels_unsigned(Graph& graph);
+// Convolutions of few channels a group take some groups as one, whose filter has zeros where an output does not see an
+// input: products of few outputs, or of few inputs, take as long as those of more.
+void merge_groups(Graph& graph);
 // Nodes nobody needs go.
 void remove_dead_nodes(Graph& graph);
 // Those that others have taken in.

@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "graph/layout.h"
+#include "graph/passes.h"
 #include "graph_reference.h"
 
 using namespace enr::graph;
@@ -51,6 +52,29 @@ TEST_CASE("graph passes: activations move into the node before them") {
   y = both.unary(Unary::kClamp, both.unary(Unary::kClamp, y, -1, 0.5), -0.25, 3);
   both.output(both.unary(Unary::kExp, y));
   CHECK(check_graph(both.finish()).size() == 1);
+}
+
+TEST_CASE("graph passes: groups of few channels are computed together") {
+  const auto run = [](uint32_t groups, int64_t inputs, int64_t outputs) {
+    Builder b;
+    WindowAttributes w = window(3);
+    w.groups = groups;
+    b.output(b.conv(b.input({2, 6, 5, groups * inputs}), groups * outputs, w));
+    Graph graph = b.finish();
+    check_graph(graph);
+    optimize(graph);
+    return graph.nodes[0].as<WindowAttributes>().groups;
+  };
+  CHECK(run(4, 1, 1) < 4);
+  CHECK(run(12, 1, 2) < 12);
+  CHECK(run(2, 64, 64) == 2);
+
+  Builder several;  // outputs for each channel
+  several.output(several.depthwise(several.input({1, 5, 6, 5}), window(3), 3));
+  Graph graph = several.finish();
+  check_graph(graph);
+  optimize(graph);
+  CHECK(graph.nodes[0].op == Op::kConv);
 }
 
 TEST_CASE("graph passes: hard activations in pieces become one function") {

@@ -143,7 +143,7 @@ WindowAttributes window(uint32_t kernel, uint32_t stride, uint32_t groups = 1) {
 
 TEST_CASE("graph quantised: convolutions with their clamps") {
   for (const bool is_unsigned : {false, true}) {
-    for (const uint32_t groups : {1u, 2u}) {
+    for (const uint32_t groups : {1u, 2u, 4u}) {
       Both b(is_unsigned ? DType::kUInt8 : DType::kInt8);
       const int32_t zero_point = is_unsigned ? 120 : -5;
       const Pair in = b.input({1, 6, 7, 8}, 0.02f, zero_point);

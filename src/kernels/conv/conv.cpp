@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "kernels/conv/direct.h"
+#include "kernels/conv/groups.h"
 #include "kernels/conv/winograd.h"
+#include "kernels/gemm/tile.h"
 
 namespace enr::kernels {
 
@@ -50,6 +52,17 @@ ConvWeights choose_conv_weights(const ConvShape& shape, WeightsPlace place) noex
     best = format;
   }
   return best;
+}
+
+size_t conv_groups_at_once(const ConvShape& s) noexcept {
+  // Beside the multiplications of a pixel's vectors of outputs: what a group's tiles take to start and to end.
+  constexpr size_t kGroupWork = 10;
+  const size_t lanes = gemm_kernels().narrow_width, taps = s.kernel_height * s.kernel_width;
+  return fastest_group_merge(s.groups, [&](size_t merged) {
+    const size_t vectors = (merged * s.output_channels / s.groups + lanes - 1) / lanes;
+    const size_t work = vectors * taps * merged * (s.input_channels / s.groups);
+    return (merged == s.groups && fits_winograd(s) ? work / 2 : work) + kGroupWork;
+  });
 }
 
 bool reads_parts(const ConvShape& shape, ConvWeights format) noexcept {

@@ -39,6 +39,10 @@ struct ConvShape {
 // transformed weights and makes the others while it multiplies: for small images whose weights come from memory.
 enum class ConvWeights { kGemm, kWinograd2, kWinograd3, kWinograd4, kWinogradHalf };
 
+// How many neighbouring groups are fastest computed as one, whose filter has zeros where an output does not see an
+// input.
+size_t conv_groups_at_once(const ConvShape& shape) noexcept;
+
 // Where a run finds its weights: those of a large model pass through the caches and come from memory every time, which
 // counts against the formats that have more of them.
 enum class WeightsPlace { kCache, kMemory };

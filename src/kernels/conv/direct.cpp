@@ -21,6 +21,8 @@ constexpr size_t kNearWeights = 6 * 1024;
 // Depth of the products between two visits to C.
 constexpr size_t kDepth = 1024;
 constexpr size_t kTaskWork = 1u << 20;
+// Products of a lane, in some 3 us, that are worth another thread; starting a row of outputs takes as long as some.
+constexpr size_t kLaneWork = 200'000, kRowWork = 1'000;
 // The pieces of a window that one tile adds up.
 constexpr size_t kMaxTaps = 64;
 
@@ -296,7 +298,9 @@ DirectPlan plan_direct(const ConvShape& s, const PixelGrid& from, const PixelGri
   const Panels panels = panels_of(s);
   const bool whole_rows = s.dilation_width == 1;
   plan.copies_band = s.is_planar || window_leaves_columns(s, width);
-  plan.copies_windows = 2 * ceil_divide(width, ceil_divide(width, tile_rows)) < tile_rows ||
+  // Short tiles are as good as long ones where the weights are near.
+  const bool is_short = 2 * ceil_divide(width, ceil_divide(width, tile_rows)) < tile_rows;
+  plan.copies_windows = (is_short && (width < 3 || panels.size() > kNearFloats)) ||
                         s.kernel_height * (whole_rows ? 1 : s.kernel_width) > kMaxTaps ||
                         (!plan.copies_band && whole_rows && s.kernel_height * s.kernel_width > kMaxTaps);
   plan_bands(s, plan);
@@ -324,7 +328,8 @@ DirectPlan plan_direct(const ConvShape& s, const PixelGrid& from, const PixelGri
       plan.row_pieces = ceil_divide(row_depth * panels.width, kNearWeights);
     }
   }
-  plan.lanes = std::min(threads, bands() * plan.panel_pieces);
+  const size_t lane_work = images * height * (width * panels.size() + kRowWork);
+  plan.lanes = std::min({threads, bands() * plan.panel_pieces, std::max<size_t>(1, lane_work / kLaneWork)});
   const size_t in_rows = reach(plan.band_rows, s.stride_height, s.kernel_height, s.dilation_height);
   const size_t in_columns = reach(plan.band_columns, s.stride_width, s.kernel_width, s.dilation_width);
   if (plan.copies_band) plan.band_floats = ceil_divide(in_rows * in_columns * group_inputs(s), 16) * 16;

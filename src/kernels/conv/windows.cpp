@@ -7,6 +7,22 @@
 
 namespace enr::kernels {
 
+namespace {
+
+// A call of memcpy takes longer than the few floats of a window's piece.
+void copy_floats(float* to, const float* from, size_t count) noexcept {
+  constexpr size_t kFew = 64, kStep = 4;
+  if (count > kFew) {
+    std::memcpy(to, from, count * sizeof(float));
+    return;
+  }
+  size_t i = 0;
+  for (; i + kStep <= count; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(float));
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+}  // namespace
+
 Range kernel_rows(const ConvShape& s, size_t y) noexcept {
   const ptrdiff_t first = static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
   const auto dilation = static_cast<ptrdiff_t>(s.dilation_height);
@@ -34,25 +50,31 @@ Source copy_band(const ConvShape& s, const Source& from, const Area& area, float
   const ptrdiff_t begin = std::clamp<ptrdiff_t>(-first_x, 0, columns);
   const ptrdiff_t end = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(s.input_width) - first_x, begin, columns);
   const auto row_floats = static_cast<size_t>(columns) * channels;
-  for (ptrdiff_t row = 0; row < rows && !is_there; ++row) {
-    const ptrdiff_t y = first_y + row;
-    if (y < 0 || y >= static_cast<ptrdiff_t>(s.input_height)) continue;  // kernel_rows skips these
-    float* out = band + static_cast<size_t>(row) * row_floats;
-    std::fill(out, out + static_cast<size_t>(begin) * channels, 0.0f);
-    if (s.is_planar) {
-      const size_t plane = s.input_height * s.input_width;
-      transpose_2d(out + static_cast<size_t>(begin) * channels, channels * sizeof(float), 0,
-                   from.at(y, first_x + begin), plane * sizeof(float), 0, 1, channels, static_cast<size_t>(end - begin),
-                   sizeof(float));
-    } else if (s.input_pixel_stride == channels) {
-      std::memcpy(out + static_cast<size_t>(begin) * channels, from.at(y, first_x + begin),
-                  static_cast<size_t>(end - begin) * channels * sizeof(float));
-    } else {
-      for (ptrdiff_t x = begin; x < end; ++x) {
-        std::memcpy(out + static_cast<size_t>(x) * channels, from.at(y, first_x + x), channels * sizeof(float));
+  if (!is_there) {
+    // kernel_rows skips those outside.
+    const ptrdiff_t row_begin = std::clamp<ptrdiff_t>(-first_y, 0, rows);
+    const ptrdiff_t row_end = std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(s.input_height) - first_y, row_begin, rows);
+    const auto pixels = static_cast<size_t>(end - begin);
+    const size_t before = static_cast<size_t>(begin) * channels;
+    for (ptrdiff_t row = row_begin; row < row_end; ++row) {
+      float* out = band + static_cast<size_t>(row) * row_floats;
+      std::fill(out, out + before, 0.0f);
+      std::fill(out + static_cast<size_t>(end) * channels, out + row_floats, 0.0f);
+      if (s.is_planar) continue;
+      const float* in = from.at(first_y + row, first_x + begin);
+      if (s.input_pixel_stride == channels) {
+        std::memcpy(out + before, in, pixels * channels * sizeof(float));
+      } else {
+        for (size_t x = 0; x < pixels; ++x)
+          copy_floats(out + before + x * channels, in + x * from.pixel_stride, channels);
       }
     }
-    std::fill(out + static_cast<size_t>(end) * channels, out + row_floats, 0.0f);
+    if (s.is_planar && row_end > row_begin && pixels != 0) {
+      transpose_2d(band + static_cast<size_t>(row_begin) * row_floats + before, channels * sizeof(float),
+                   row_floats * sizeof(float), from.at(first_y + row_begin, first_x + begin),
+                   s.input_height * s.input_width * sizeof(float), s.input_width * sizeof(float),
+                   static_cast<size_t>(row_end - row_begin), channels, pixels, sizeof(float));
+    }
   }
   Source band_source = {band, row_floats, channels};
   band_source.origin = band_source.at(-first_y, -first_x);
@@ -75,9 +97,9 @@ void copy_windows(const ConvShape& s, const Source& from, const Area& area, floa
           }
           const auto in_y = static_cast<ptrdiff_t>(y * s.stride_height + ky * s.dilation_height);
           const auto in_x = static_cast<ptrdiff_t>(x * s.stride_width + piece * s.dilation_width);
-          std::memcpy(rows,
+          copy_floats(rows,
                       from.at(in_y - static_cast<ptrdiff_t>(s.pad_top), in_x - static_cast<ptrdiff_t>(s.pad_left)),
-                      floats * sizeof(float));
+                      floats);
         }
       }
     }

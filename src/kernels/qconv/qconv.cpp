@@ -1,5 +1,6 @@
 #include "kernels/qconv/qconv.h"
 
+#include "kernels/conv/groups.h"
 #include "kernels/qconv/qlines.h"
 #include "kernels/qconv/qwinograd.h"
 #include "kernels/qconv/run.h"
@@ -33,6 +34,19 @@ QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexc
     default:
       return prefers_qlines(shape, type) ? QConvFormat::kLines : QConvFormat::kGemm;
   }
+}
+
+size_t qconv_groups_at_once(const ConvShape& s) noexcept {
+  // Beside the multiplications of a pixel's vectors of outputs: the copies of its windows.
+  constexpr size_t kGroupWork = 200, kCopiedBytes = 16;
+  const QGemmTable& table = qgemm_table();
+  const size_t lanes = table.panel / 2, taps = s.kernel_height * s.kernel_width;
+  return fastest_group_merge(s.groups, [&](size_t merged) {
+    const size_t vectors = (merged * s.output_channels / s.groups + lanes - 1) / lanes;
+    const size_t depth = taps * merged * (s.input_channels / s.groups);
+    return vectors * ((depth + table.int8.group - 1) / table.int8.group) + depth * table.int8.bytes / kCopiedBytes +
+           kGroupWork;
+  });
 }
 
 QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape), format_(format) {

@@ -36,6 +36,9 @@ enum class QConvFormat : uint8_t { kGemm, kWinograd2, kWinograd4, kLines };
 // The one that is fastest for static images.
 QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexcept;
 
+// How many neighbouring groups are fastest computed as one; see conv_groups_at_once.
+size_t qconv_groups_at_once(const ConvShape& shape) noexcept;
+
 struct QWinogradPlan {
   size_t tile = 2;                        // outputs along the sides of a window
   size_t tiles_high = 0, tiles_wide = 0;  // windows along the sides of an image

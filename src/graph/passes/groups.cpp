@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "graph/passes.h"
+#include "kernels/conv/conv.h"
+#include "kernels/qconv/qconv.h"
+
+namespace enr::graph {
+
+namespace {
+
+// Filters of more elements than this stay as they are.
+constexpr int64_t kMaxElements = 64 * 1024;
+
+bool is_mergeable(const Graph& graph, const Node& node) {
+  if (node.op != Op::kConv || node.as<WindowAttributes>().groups == 1) return false;
+  const Value& filter = graph.values[node.inputs[1]];
+  return filter.is_constant() && filter.shape.rank() == 4 && filter.shape.numel() != 0 &&
+         filter.quantization.kind != Quantization::Kind::kPerBlock &&
+         (filter.dtype == DType::kFloat32 || filter.dtype == DType::kInt8 || filter.dtype == DType::kUInt8);
+}
+
+size_t groups_at_once(const Graph& graph, const Node& node) {
+  const auto& window = node.as<WindowAttributes>();
+  const Shape& filter = graph.values[node.inputs[1]].shape;
+  kernels::ConvShape s;
+  s.groups = window.groups;
+  s.output_channels = static_cast<size_t>(filter[0]);
+  s.kernel_height = static_cast<size_t>(filter[1]);
+  s.kernel_width = static_cast<size_t>(filter[2]);
+  s.input_channels = static_cast<size_t>(filter[3]) * s.groups;
+  if (graph.values[node.inputs[1]].dtype == DType::kFloat32) return kernels::conv_groups_at_once(s);
+  return kernels::qconv_groups_at_once(s);
+}
+
+// The filter of `merged` groups each: zeros where an output does not see an input.
+ValueId add_merged_filter(Graph& graph, ValueId id, size_t groups, size_t merged) {
+  const Value filter = graph.values[id];
+  const size_t size = dtype_size(filter.dtype);
+  const auto outputs = static_cast<size_t>(filter.shape[0]) / groups;
+  const auto taps = static_cast<size_t>(filter.shape[1] * filter.shape[2]);
+  const size_t inputs = static_cast<size_t>(filter.shape[3]), bytes = inputs * size;
+  const Shape shape{filter.shape[0], filter.shape[1], filter.shape[2], static_cast<int64_t>(inputs * merged)};
+  const int32_t zero = filter.dtype == DType::kUInt8 ? filter.quantization.zero_point : 0;
+  const std::string how = concat("groups merged ", merged, " of ", groups, " zero ", zero);
+  const ValueId made = graph.derive(filter.dtype, shape, filter.data, how, [&](std::byte* to) {
+    if (size == 1) std::memset(to, zero, static_cast<size_t>(shape.numel()));
+    const std::byte* from = filter.data;
+    for (size_t group = 0; group < groups; ++group) {
+      std::byte* first = to + group * outputs * taps * merged * bytes + group % merged * bytes;
+      for (size_t piece = 0; piece < outputs * taps; ++piece, from += bytes) {
+        std::memcpy(first + piece * merged * bytes, from, bytes);
+      }
+    }
+  });
+  graph.values[made].quantization = filter.quantization;
+  return made;
+}
+
+// Several outputs for each channel are a convolution of as many groups as there are channels. What float kernels gain
+// by that is more than they lose, since their vectors hold different channels' outputs.
+void separate_outputs(Graph& graph, Node& node) {
+  if (node.op != Op::kDepthwise || !is_float(graph, node)) return;
+  const Value filter = graph.values[node.inputs[1]];
+  const int64_t channels = graph.values[node.inputs[0]].shape.back();
+  if (!filter.is_constant() || filter.dtype != DType::kFloat32 || filter.shape.rank() != 4 || channels == 0 ||
+      filter.shape[3] <= channels || filter.shape.numel() > kMaxElements) {
+    return;
+  }
+  const auto outputs = static_cast<size_t>(filter.shape[3]);
+  const size_t taps = static_cast<size_t>(filter.shape.numel()) / outputs;
+  const Shape shape{filter.shape[3], filter.shape[1], filter.shape[2], 1};
+  node.inputs[1] = graph.derive(DType::kFloat32, shape, filter.data, "outputs first", [&](std::byte* data) {
+    const auto* from = reinterpret_cast<const float*>(filter.data);
+    auto* to = reinterpret_cast<float*>(data);
+    for (size_t o = 0; o < outputs; ++o) {
+      for (size_t tap = 0; tap < taps; ++tap) *to++ = from[tap * outputs + o];
+    }
+  });
+  node.op = Op::kConv;
+  node.as<WindowAttributes>().groups = static_cast<uint32_t>(channels);
+}
+
+}  // namespace
+
+void merge_groups(Graph& graph) {
+  for (Node& node : graph.nodes) {
+    separate_outputs(graph, node);
+    if (!is_mergeable(graph, node)) continue;
+    const size_t groups = node.as<WindowAttributes>().groups, merged = groups_at_once(graph, node);
+    if (merged == 1 || graph.values[node.inputs[1]].shape.numel() * static_cast<int64_t>(merged) > kMaxElements) {
+      continue;
+    }
+    node.inputs[1] = add_merged_filter(graph, node.inputs[1], groups, merged);
+    node.as<WindowAttributes>().groups = static_cast<uint32_t>(groups / merged);
+  }
+}
+
+}  // namespace enr::graph
