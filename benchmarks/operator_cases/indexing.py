@@ -90,7 +90,7 @@ def indexing():
 def searching():
     x, line, edges = floats(1024, 2048), floats(1_000_000), np.sort(floats(1000))
     i, ints = RNG.integers(0, 1000, (1024, 2048)), [((1024, 2048), np.int64)] * 2
-    short = floats(4096, 16)
+    short, columns = floats(4096, 16), floats(64, 1024)
 
     def top_200():
         top = np.argpartition(x, -200, 1)[:, -200:]
@@ -113,6 +113,9 @@ def searching():
              [((4096, 16), F32), ((4096, 16), np.int64)]),
         Case("searching", "topk of short rows", "aten::topk.values", (short, 4, 1, True, True),
              lambda: np.argpartition(short, -4, 1)[:, -4:], [((4096, 4), F32), ((4096, 4), np.int64)]),
+        Case("searching", "sort short columns", "aten::sort.values", (columns, 0, False),
+             lambda: np.take_along_axis(columns, np.argsort(columns, 0), 0),
+             [((64, 1024), F32), ((64, 1024), np.int64)]),
         Case("searching", "argsort", "aten::argsort.stable_out", (x, True, 1, False),
              lambda: np.argsort(x, 1, kind="stable")),
         Case("searching", "topk 50 of many", "aten::topk.values", (line, 50, 0, True, True),

@@ -12,6 +12,7 @@
 
 #include "base/dtype.h"
 #include "base/half.h"
+#include "kernels/sort/sort_lines.h"
 
 namespace enr::ops {
 
@@ -75,95 +76,81 @@ inline bool fits_narrow(DType dtype, int64_t length) noexcept {
   return (dtype_size(dtype) <= 4) && length <= int64_t{UINT32_MAX};
 }
 
-// The steps of Batcher's odd-even merge sort of kSize entries, a power of two: which pairs are put in order.
-template <size_t kSize>
-struct Network {
-  struct Pair {
-    uint8_t first, second;
-  };
-  std::array<Pair, kSize * 6> pairs{};
-  size_t count = 0;
-
-  constexpr Network() {
-    for (size_t sorted = 1; sorted < kSize; sorted *= 2) {
-      for (size_t apart = sorted; apart > 0; apart /= 2) {
-        const size_t begin = apart % sorted;
-        for (size_t i = begin; i + apart < kSize; ++i) {
-          const bool is_first = (i - begin) / apart % 2 == 0,
-                     are_merged = i / (2 * sorted) == (i + apart) / (2 * sorted);
-          if (is_first && are_merged) pairs[count++] = {static_cast<uint8_t>(i), static_cast<uint8_t>(i + apart)};
-        }
-      }
-    }
-  }
-};
-
-// Ascending, by steps that do not depend on the words.
-template <size_t kSize>
-void sort_by_network(uint64_t* words, size_t count) noexcept {
-  static constexpr Network<kSize> network;
-  std::array<uint64_t, kSize> w;
-  std::copy_n(words, count, w.begin());
-  std::fill(w.begin() + static_cast<ptrdiff_t>(count), w.end(), UINT64_MAX);
-  const auto put_in_order = [](uint64_t& a, uint64_t& b) {  // without a branch to guess
-    const uint64_t differing = (a ^ b) & (uint64_t{0} - uint64_t{b < a});
-    a ^= differing;
-    b ^= differing;
-  };
-  [&]<size_t... I>(std::index_sequence<I...>) {
-    (put_in_order(w[network.pairs[I].first], w[network.pairs[I].second]), ...);
-  }(std::make_index_sequence<network.count>());
-  std::copy_n(w.begin(), count, words);
-}
-
-// Lines of up to so many entries are sorted by networks.
-inline constexpr int64_t kNetworkEntries = 32;
-
-inline void sort_few_words(uint64_t* words, size_t count) noexcept {
-  if (count <= 4) return sort_by_network<4>(words, count);
-  if (count <= 8) return sort_by_network<8>(words, count);
-  if (count <= 16) return sort_by_network<16>(words, count);
-  sort_by_network<32>(words, count);
-}
+// Lines of up to so many entries are sorted by a network.
+inline constexpr int64_t kFewEntries = 128;
 
 inline bool comes_first(const WideEntry& a, const WideEntry& b) noexcept {
   return a.key_value != b.key_value ? a.key_value < b.key_value : a.index < b.index;
 }
 
-// By key, then by position. At most kNetworkEntries.
-inline void sort_few(NarrowEntry* entries, int64_t count) noexcept {
-  std::array<uint64_t, kNetworkEntries> words;
+// The entries of up to kernels::kSortedLines lines as words, to be sorted together.
+class LineWords {
+ public:
+  LineWords(size_t lines, size_t length) noexcept : lines_(lines), length_(length) {
+    if (lines != kernels::kSortedLines) std::fill_n(words_.begin(), length * kernels::kSortedLines, 0);
+  }
+  void set(size_t line, size_t i, uint64_t word) noexcept {
+    words_[i * kernels::kSortedLines + line] = static_cast<int64_t>(word ^ kSign);
+  }
+  uint64_t get(size_t line, size_t i) const noexcept {
+    return static_cast<uint64_t>(words_[i * kernels::kSortedLines + line]) ^ kSign;
+  }
+  void sort() noexcept { kernels::sort_kernels().sort_lines(words_.data(), lines_, length_); }
+
+ private:
+  static constexpr uint64_t kSign = uint64_t{1} << 63;  // words compare as signed numbers
+
+  alignas(64) std::array<int64_t, static_cast<size_t>(kFewEntries) * kernels::kSortedLines> words_;
+  size_t lines_, length_;
+};
+
+// Sorts up to kernels::kSortedLines lines of at most kFewEntries entries, `apart` entries from each other, by key and
+// position, which must rise at the start.
+inline void sort_few(NarrowEntry* entries, size_t apart, size_t lines, int64_t count) noexcept {
   const auto length = static_cast<size_t>(count);
-  for (size_t i = 0; i < length; ++i) words[i] = entries[i].word;
-  sort_few_words(words.data(), length);
-  for (size_t i = 0; i < length; ++i) entries[i].word = words[i];
+  LineWords words(lines, length);
+  for (size_t l = 0; l < lines; ++l) {
+    for (size_t i = 0; i < length; ++i) words.set(l, i, entries[l * apart + i].word);
+  }
+  words.sort();
+  for (size_t l = 0; l < lines; ++l) {
+    for (size_t i = 0; i < length; ++i) entries[l * apart + i].word = words.get(l, i);
+  }
 }
-inline void sort_few(WideEntry* entries, int64_t count) noexcept {
-  constexpr int kPlaceBits = 5;
-  constexpr uint64_t kPlace = kNetworkEntries - 1;
-  static_assert(kNetworkEntries == 1 << kPlaceBits);
+inline void sort_few(WideEntry* entries, size_t apart, size_t lines, int64_t count) noexcept {
+  constexpr int kPlaceBits = 7;
+  constexpr uint64_t kPlace = kFewEntries - 1;
+  static_assert(kFewEntries == 1 << kPlaceBits);
   const auto length = static_cast<size_t>(count);
-  uint64_t low = UINT64_MAX, high = 0;
-  for (size_t i = 0; i < length; ++i) {
-    low = std::min(low, entries[i].key_value);
-    high = std::max(high, entries[i].key_value);
+  LineWords words(lines, length);
+  std::array<bool, kernels::kSortedLines> is_exact{};
+  for (size_t l = 0; l < lines; ++l) {
+    const WideEntry* line = entries + l * apart;
+    uint64_t low = UINT64_MAX, high = 0;
+    for (size_t i = 0; i < length; ++i) {
+      low = std::min(low, line[i].key_value);
+      high = std::max(high, line[i].key_value);
+    }
+    // Keys with places in their last bits: exact where the keys lie close together, else the last bits of keys are
+    // lost.
+    is_exact[l] = length == 0 || (high - low) >> (64 - kPlaceBits) == 0;
+    for (size_t i = 0; i < length; ++i) {
+      const uint64_t key = line[i].key_value;
+      words.set(l, i, (is_exact[l] ? (key - low) << kPlaceBits : key & ~kPlace) | i);
+    }
   }
-  // Keys with places in their last bits: exact where the keys lie close together, else the last bits of keys are lost.
-  const bool is_exact = length == 0 || (high - low) >> (64 - kPlaceBits) == 0;
-  std::array<uint64_t, kNetworkEntries> words;
-  std::array<WideEntry, kNetworkEntries> given;
-  for (size_t i = 0; i < length; ++i) {
-    const uint64_t key = entries[i].key_value;
-    words[i] = (is_exact ? (key - low) << kPlaceBits : key & ~kPlace) | i;
-    given[i] = entries[i];
-  }
-  sort_few_words(words.data(), length);
-  for (size_t i = 0; i < length; ++i) entries[i] = given[words[i] & kPlace];
-  for (size_t i = 1; !is_exact && i < length; ++i) {
-    const WideEntry entry = entries[i];
-    size_t k = i;
-    for (; k > 0 && comes_first(entry, entries[k - 1]); --k) entries[k] = entries[k - 1];
-    entries[k] = entry;
+  words.sort();
+  std::array<WideEntry, static_cast<size_t>(kFewEntries)> given;
+  for (size_t l = 0; l < lines; ++l) {
+    WideEntry* line = entries + l * apart;
+    std::copy_n(line, length, given.begin());
+    for (size_t i = 0; i < length; ++i) line[i] = given[words.get(l, i) & kPlace];
+    for (size_t i = 1; !is_exact[l] && i < length; ++i) {
+      const WideEntry entry = line[i];
+      size_t k = i;
+      for (; k > 0 && comes_first(entry, line[k - 1]); --k) line[k] = line[k - 1];
+      line[k] = entry;
+    }
   }
 }
 
@@ -171,15 +158,8 @@ inline void sort_few(WideEntry* entries, int64_t count) noexcept {
 // entries. Returns where the sorted entries are: in `entries` or in `spare`.
 template <class Entry>
 Entry* sort_entries(Entry* entries, Entry* spare, int64_t count) noexcept {
-  if (count <= kNetworkEntries) {
-    sort_few(entries, count);
-    return entries;
-  }
-  constexpr int64_t kRadixPays = 128;
-  if (count < kRadixPays) {
-    std::sort(entries, entries + count, [](const Entry& a, const Entry& b) {
-      return a.key() != b.key() ? a.key() < b.key() : a.position() < b.position();
-    });
+  if (count <= kFewEntries) {
+    sort_few(entries, 0, 1, count);
     return entries;
   }
   std::array<std::array<int64_t, 256>, Entry::kKeyBytes> histograms{};

@@ -65,39 +65,52 @@ Load<Entry> load_function(DType dtype) {
   return load;
 }
 
-// For each line of self: pick(line, entries, spare) with its entries loaded in order of position, or only the `first`
-// in order of keys; on all threads.
+// How a line's entries are loaded: all in order of position, short lines in order of keys; or the first so many in
+// order of keys, where `first` is not 0.
+struct LoadOrder {
+  bool descending;
+  bool sorts_few = false;
+  int64_t first = 0;
+};
+
+// For each line of self: pick(line, entries, spare) with its entries loaded; on all threads.
 template <class Entry, class Pick>
-void pick_lines(OpContext& context, const std::byte* data, DType dtype, const LineSet& lines, bool descending,
-                int64_t first, const Pick& pick) {
+void pick_lines(OpContext& context, const std::byte* data, DType dtype, const LineSet& lines, const LoadOrder& order,
+                const Pick& pick) {
   const Load<Entry> load = load_function<Entry>(dtype);
   constexpr int64_t kElementsWorthAThread = 4096;
   const int64_t workers = std::clamp<int64_t>(lines.count() * lines.length / kElementsWorthAThread, 1,
                                               std::min<int64_t>(lines.count(), static_cast<int64_t>(num_threads())));
-  const auto room = static_cast<size_t>(lines.length);
-  auto* scratch = context.scratch_of<Entry>(static_cast<size_t>(workers) * 2 * room);
+  const bool sorts = order.sorts_few && lines.length <= kFewEntries;
+  const int64_t together = sorts ? static_cast<int64_t>(kernels::kSortedLines) : 1;
+  const auto room = static_cast<size_t>(lines.length), own = (static_cast<size_t>(together) + 1) * room;
+  auto* scratch = context.scratch_of<Entry>(static_cast<size_t>(workers) * own);
   const auto element = static_cast<int64_t>(dtype_size(dtype));
   parallel_for(static_cast<size_t>(workers), [&](size_t worker) {
-    Entry* entries = scratch + worker * 2 * room;
+    Entry *spare = scratch + worker * own, *entries = spare + room;
     const int64_t begin = lines.count() * static_cast<int64_t>(worker) / workers;
     const int64_t end = lines.count() * static_cast<int64_t>(worker + 1) / workers;
-    for (int64_t line = begin; line < end; ++line) {
-      const std::byte* from = data + lines.start(line, lines.length) * element;
-      load(from, lines.inner, lines.length, descending, first, entries);
-      pick(line, entries, entries + room);
+    for (int64_t line = begin; line < end; line += together) {
+      const int64_t count = std::min(together, end - line);
+      for (int64_t l = 0; l < count; ++l) {
+        const std::byte* from = data + lines.start(line + l, lines.length) * element;
+        load(from, lines.inner, lines.length, order.descending, order.first, entries + l * lines.length);
+      }
+      if (sorts) sort_few(entries, room, static_cast<size_t>(count), lines.length);
+      for (int64_t l = 0; l < count; ++l) pick(line + l, entries + l * lines.length, spare);
     }
   });
 }
 
 // The same with the smallest entries that do: pick is a generic callable.
 template <class Pick>
-void pick_lines(OpContext& context, const std::byte* data, DType dtype, const LineSet& lines, bool descending,
-                int64_t first, const Pick& pick) {
+void pick_lines(OpContext& context, const std::byte* data, DType dtype, const LineSet& lines, const LoadOrder& order,
+                const Pick& pick) {
   if (lines.count() == 0) return;
   if (fits_narrow(dtype, lines.length)) {
-    pick_lines<NarrowEntry>(context, data, dtype, lines, descending, first, pick);
+    pick_lines<NarrowEntry>(context, data, dtype, lines, order, pick);
   } else {
-    pick_lines<WideEntry>(context, data, dtype, lines, descending, first, pick);
+    pick_lines<WideEntry>(context, data, dtype, lines, order, pick);
   }
 }
 
@@ -138,14 +151,13 @@ void take_values(const std::byte* self, DType dtype, const LineSet& lines, const
 struct Picked {
   Tensor* values;  // null where only positions are asked for
   Tensor& indices;
-  int64_t first = 0;  // where not 0, of each line only so many entries are loaded, in order
 };
 
 // Resizes the outputs, lets pick(entries, spare, length) return where `picked` entries stand for each line, and writes
 // them.
 template <class Pick>
 void write_picked(OpContext& context, const Tensor& self, const LineSet& lines, const Shape& shape, int64_t picked,
-                  bool descending, const Picked& out, const Pick& pick) {
+                  const LoadOrder& order, const Picked& out, const Pick& pick) {
   require_dtype(out.indices, DType::kInt64, "indices");
   if (out.values != nullptr) {
     require_dtype(*out.values, self.dtype, "values");
@@ -156,7 +168,7 @@ void write_picked(OpContext& context, const Tensor& self, const LineSet& lines, 
   const std::byte* data = row_major(context, self);
   RowMajorOut indices(context, out.indices);
   auto* positions = indices.as<int64_t>();
-  pick_lines(context, data, self.dtype, lines, descending, out.first, [&](int64_t line, auto* entries, auto* spare) {
+  pick_lines(context, data, self.dtype, lines, order, [&](int64_t line, auto* entries, auto* spare) {
     const auto* chosen = pick(entries, spare, lines.length);
     int64_t* to = positions + lines.start(line, picked);
     for (int64_t i = 0; i < picked; ++i) to[i * lines.inner] = chosen[i].position();
@@ -169,11 +181,17 @@ void write_picked(OpContext& context, const Tensor& self, const LineSet& lines, 
   indices.commit();
 }
 
+// Entries that were loaded with LoadOrder::sorts_few.
+template <class Entry>
+Entry* sort_loaded(Entry* entries, Entry* spare, int64_t length) noexcept {
+  return length <= kFewEntries ? entries : sort_entries(entries, spare, length);
+}
+
 void sort_lines(OpContext& context, const Tensor& self, int64_t dim, bool descending, const Picked& out) {
   require_order(self);
   const LineSet lines = lines_along(self, dim);
-  write_picked(context, self, lines, Shape(self.sizes()), lines.length, descending, out,
-               [](auto* entries, auto* spare, int64_t length) { return sort_entries(entries, spare, length); });
+  write_picked(context, self, lines, Shape(self.sizes()), lines.length, {descending, true}, out,
+               [](auto* entries, auto* spare, int64_t length) { return sort_loaded(entries, spare, length); });
 }
 
 void sort_values(OpContext& context, const Tensor& self, int64_t dim, bool descending, Tensor& values,
@@ -203,23 +221,19 @@ Entry* pick_top(Entry* entries, int64_t length, int64_t k, bool is_sorted) noexc
   return entries;
 }
 
-// The first k entries in order, where they hold no equal keys and none equals the next, for then every way to choose
-// them gives the same. Of a long line they are looked for among those below an estimate, from a sample, of the key that
-// parts them.
-// Null where that does not hold, with the entries as they were.
+// Whether the first k hold no equal keys and none equals the next: then every way to choose them gives the same.
+template <class Entry>
+bool is_top_distinct(const Entry* sorted, int64_t count, int64_t k) noexcept {
+  for (int64_t i = 0; i < std::min(k, count - 1); ++i) {
+    if (sorted[i].key() == sorted[i + 1].key()) return false;
+  }
+  return true;
+}
+
+// The first k entries in order, where they are distinct: looked for among those below an estimate, from a sample, of
+// the key that parts them. Null where that does not hold, with the entries as they were.
 template <class Entry>
 Entry* pick_distinct_top(const Entry* entries, Entry* spare, int64_t length, int64_t k) noexcept {
-  const auto is_distinct = [k](const Entry* sorted, int64_t count) {
-    for (int64_t i = 0; i < std::min(k, count - 1); ++i) {
-      if (sorted[i].key() == sorted[i + 1].key()) return false;
-    }
-    return true;
-  };
-  if (length <= kNetworkEntries) {
-    std::copy_n(entries, length, spare);
-    sort_entries(spare, spare, length);
-    return is_distinct(spare, length) ? spare : nullptr;
-  }
   constexpr int64_t kSample = 128;
   if (length < 8 * kSample || k * 4 > length) return nullptr;
   std::array<uint64_t, kSample> sample;
@@ -236,7 +250,7 @@ Entry* pick_distinct_top(const Entry* entries, Entry* spare, int64_t length, int
   }
   if (count <= k || 2 * count > length) return nullptr;
   Entry* sorted = sort_entries(spare, spare + count, count);
-  return is_distinct(sorted, count) ? sorted : nullptr;
+  return is_top_distinct(sorted, count, k) ? sorted : nullptr;
 }
 
 void topk_values(OpContext& context, const Tensor& self, int64_t k, int64_t dim, bool largest, bool is_sorted,
@@ -248,11 +262,16 @@ void topk_values(OpContext& context, const Tensor& self, int64_t k, int64_t dim,
   if (shape.rank != 0) shape[lines.dim] = k;
   if (self.rank == 0) k = 1;
   if (k != 0 && k * 64 <= lines.length) {
-    return write_picked(context, self, lines, shape, k, largest, {&values, indices, k},
+    return write_picked(context, self, lines, shape, k, {largest, false, k}, {&values, indices},
                         [](auto* entries, auto*, int64_t) { return entries; });
   }
-  write_picked(context, self, lines, shape, k, largest, {&values, indices},
+  write_picked(context, self, lines, shape, k, {largest, true}, {&values, indices},
                [=](auto* entries, auto* spare, int64_t length) {
+                 if (length <= kFewEntries) {
+                   if (is_top_distinct(entries, length, k)) return entries;
+                   for (int64_t i = 0; i < length; ++i) spare[entries[i].position()] = entries[i];
+                   return pick_top(spare, length, k, is_sorted);
+                 }
                  auto* distinct = pick_distinct_top(entries, spare, length, k);
                  return distinct != nullptr ? distinct : pick_top(entries, length, k, is_sorted);
                });
@@ -282,7 +301,7 @@ void kthvalue_values(OpContext& context, const Tensor& self, int64_t k, int64_t 
                      Tensor& indices) {
   const LineSet lines = nonempty_lines(self, dim);
   if (k < 1 || k > lines.length) fail_execution("k: expected 1 to ", lines.length, ", got ", k);
-  write_picked(context, self, lines, reduced_shape(self, lines.dim, keepdim), 1, false, {&values, indices},
+  write_picked(context, self, lines, reduced_shape(self, lines.dim, keepdim), 1, {false}, {&values, indices},
                [=](auto* entries, auto*, int64_t length) {
                  std::nth_element(entries, entries + k - 1, entries + length,
                                   key_less<std::remove_pointer_t<decltype(entries)>>);
@@ -317,7 +336,7 @@ void median_dim_values(OpContext& context, const Tensor& self, int64_t dim, bool
   const LineSet lines = nonempty_lines(self, dim);
   const uint64_t nan_key = nan_key_of(self.dtype);
   write_picked(
-      context, self, lines, reduced_shape(self, lines.dim, keepdim), 1, false, {&values, indices},
+      context, self, lines, reduced_shape(self, lines.dim, keepdim), 1, {false}, {&values, indices},
       [=](auto* entries, auto*, int64_t length) { return pick_median(entries, length, kIgnoresNan, nan_key); });
 }
 
@@ -337,7 +356,7 @@ void median_out(OpContext& context, const Tensor& self, Tensor& out) {
   const std::byte* data = row_major(context, self);
   const auto element = dtype_size(self.dtype);
   const uint64_t nan_key = nan_key_of(self.dtype);
-  pick_lines(context, data, self.dtype, lines, false, 0, [&](int64_t, auto* entries, auto*) {
+  pick_lines(context, data, self.dtype, lines, {false}, [&](int64_t, auto* entries, auto*) {
     const auto* middle = pick_median(entries, count, kIgnoresNan, nan_key);
     std::memcpy(out.data, data + middle->position() * static_cast<int64_t>(element), element);
   });
@@ -346,9 +365,9 @@ void median_out(OpContext& context, const Tensor& self, Tensor& out) {
 // The most frequent value, the smallest of several, at its last position.
 void mode_values(OpContext& context, const Tensor& self, int64_t dim, bool keepdim, Tensor& values, Tensor& indices) {
   const LineSet lines = nonempty_lines(self, dim);
-  write_picked(context, self, lines, reduced_shape(self, lines.dim, keepdim), 1, false, {&values, indices},
+  write_picked(context, self, lines, reduced_shape(self, lines.dim, keepdim), 1, {false, true}, {&values, indices},
                [](auto* entries, auto* spare, int64_t length) {
-                 auto* sorted = sort_entries(entries, spare, length);
+                 auto* sorted = sort_loaded(entries, spare, length);
                  auto* best = sorted;
                  int64_t most = 0, run = 0;
                  for (int64_t i = 0; i < length; ++i) {

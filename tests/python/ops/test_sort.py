@@ -44,7 +44,7 @@ def test_sort(data, x, descending, special):
 def test_short_lines(dtype, descending):
     """Networks sort these: of every length, with equal values, with far apart and with neighbouring ones."""
     rng = np.random.default_rng(5)
-    for length in range(34):
+    for length in [*range(34), 47, 63, 64, 65, 96, 100, 127, 128, 129]:
         x = rng.integers(0, 40, (50, length)).astype(dtype)
         if dtype == np.int64:
             ends = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -57,6 +57,27 @@ def test_short_lines(dtype, descending):
         order = stable_order(x, 1, descending)
         np.testing.assert_array_equal(indices, order)
         np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
+@pytest.mark.parametrize("dtype", REALS)
+@pytest.mark.parametrize("lines", [1, 3, 7, 8, 9, 21])
+@pytest.mark.parametrize("length", [2, 5, 16, 64, 100])
+def test_short_lines_along_any_dim(dtype, lines, length):
+    """Several are sorted together; of two dims each."""
+    x = np.random.default_rng(6).integers(0, 50, (2, length, lines)).astype(dtype)
+    x = with_specials(x)
+    for descending in (False, True):
+        order = stable_order(x, 1, descending)
+        expected = np.take_along_axis(x, order, 1)
+        values, indices = call("aten::sort.values", x, 1, descending, outs=[x, order])
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_array_equal(values, expected)
+        k = (length + 1) // 2
+        values, indices = call("aten::topk.values", x, k, 1, descending, True, outs=[x[:, :k], order[:, :k]])
+        np.testing.assert_array_equal(values, expected[:, :k])
+        np.testing.assert_array_equal(np.take_along_axis(x, indices, 1), values)
+        ranked = np.sort(indices, 1)
+        assert (ranked[:, 1:] != ranked[:, :-1]).all()
 
 
 @pytest.mark.parametrize("dtype", REALS)
@@ -102,6 +123,27 @@ def test_few_of_equal_values_are_those_that_eager_takes(dtype, inner):
     x = np.stack([line] * inner, 1)
     for (k, largest), expected in FEW_OF_EQUALS.items():
         order = np.stack([expected] * inner, 1)
+        values, indices = call("aten::topk.values", x, k, 0, largest, True, outs=[x[:k], order])
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_array_equal(values, line[order])
+
+
+# The same of short lines: of 100 values, and of 16 equal ones.
+SHORT_OF_EQUALS = {
+    (100, 30, 4, True): [38, 8, 68, 98], (100, 30, 4, False): [21, 81, 51, 4],
+    (100, 30, 10, True): [98, 38, 68, 8, 85, 25, 55, 12, 72, 42],
+    (100, 30, 10, False): [21, 81, 51, 4, 34, 64, 94, 17, 77, 47],
+    (16, 7, 4, True): [10, 11, 12, 9], (16, 7, 4, False): [10, 11, 12, 9],
+    (16, 7, 10, True): [8, 15, 14, 13, 12, 11, 10, 9, 2, 3], (16, 7, 10, False): [8, 15, 14, 13, 12, 11, 10, 9, 2, 3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [t for t in REALS if t != np.bool_])
+@pytest.mark.parametrize("inner", [1, 3, 9])
+def test_few_of_equal_values_in_short_lines_are_those_that_eager_takes(dtype, inner):
+    for (length, period, k, largest), expected in SHORT_OF_EQUALS.items():
+        line = ((np.arange(length) * 7 + 3) % period).astype(dtype)
+        x, order = np.stack([line] * inner, 1), np.stack([expected] * inner, 1)
         values, indices = call("aten::topk.values", x, k, 0, largest, True, outs=[x[:k], order])
         np.testing.assert_array_equal(indices, order)
         np.testing.assert_array_equal(values, line[order])
