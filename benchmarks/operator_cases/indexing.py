@@ -135,4 +135,6 @@ def searching():
              [((1000,), np.int64), ((200_000,), np.int64), ((1000,), np.int64)]),
         Case("searching", "bucketize", "aten::bucketize.Tensor_out", (x, edges, False, False),
              lambda: np.searchsorted(edges, x)),
+        Case("searching", "isin", "aten::isin.Tensor_Tensor_out", (i, i[0, ::20].copy(), False, False),
+             lambda: np.isin(i, i[0, ::20])),
     ]  # fmt: skip

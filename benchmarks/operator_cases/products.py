@@ -12,7 +12,7 @@ def normalized(x, axes):
 
 def norms() -> list[Case]:
     x, image = floats(512, 768), floats(8, 64, 56, 56)
-    half = x.astype(F16)
+    half, narrow = x.astype(F16), floats(20000, 4)
     weight, bias = floats(64), floats(64)
     gain, shift = floats(768), floats(768)
     mean, variance = floats(64), floats(64, low=0.5)
@@ -38,6 +38,8 @@ def norms() -> list[Case]:
         Case("norms", "layer_norm float16", "aten::native_layer_norm.out", (half, [768], None, None, 1e-5),
              lambda: normalized(half.astype(F32), 1).astype(F16),
              [((512, 768), F16), ((512, 1), F16), ((512, 1), F16)]),
+        Case("norms", "layer_norm, rows of 4", "aten::native_layer_norm.out", (narrow, [4], None, None, 1e-5),
+             lambda: normalized(narrow, 1), [(narrow.shape, F32), ((20000, 1), F32), ((20000, 1), F32)]),
         Case("norms", "rms_norm", "aten::rms_norm.out", (x, [768], Constant(gain), 1e-5), rms_norm),
         Case("norms", "batch_norm", "aten::_native_batch_norm_legit_no_training.out",
              (image, *(Constant(a) for a in (weight, bias, mean, variance)), 0.1, 1e-5), batch_norm,
@@ -65,7 +67,16 @@ def products() -> list[Case]:
     ints, ints32 = RNG.integers(-9, 9, (128, 128)), RNG.integers(-9, 9, (128, 128)).astype(np.int32)
     line, line2 = floats(1_000_000), floats(1_000_000)
     half_tokens, half_weight = tokens.astype(F16), weight.astype(F16)
+    points, others = floats(300, 3), floats(200, 3)
+
+    def cdist():
+        squares = (points * points).sum(1)[:, None] + (others * others).sum(1) - F32(2) * (points @ others.T)
+        return np.sqrt(np.maximum(squares, F32(0)))
+
     return [
+        Case("products", "cdist", "aten::_cdist_forward.out", (points, others, 2.0, None), cdist),
+        Case("products", "cdist, largest", "aten::_cdist_forward.out", (points, others, float("inf"), None),
+             lambda: np.abs(points[:, None] - others).max(2)),
         Case("matmul", "mm", "aten::mm.out", (a, b), lambda: a @ b),
         Case("matmul", "mm float64", "aten::mm.out", (wide, wide2), lambda: wide @ wide2),
         Case("matmul", "mm float16", "aten::mm.out", (half, half2), None, [((512, 512), F16)]),

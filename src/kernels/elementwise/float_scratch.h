@@ -24,4 +24,18 @@ void with_float_scratch(size_t count, size_t elements, Body body) {
   });
 }
 
+// The same for `count` blocks of `elements` floats each, as many small ones at a time as fill some memory: calls
+// body(begin, blocks, scratch); scratch holds the blocks, and behind them `extra` floats for each.
+template <class Body>
+void with_float_blocks(size_t count, size_t elements, size_t extra, Body body) {
+  constexpr size_t kFloats = 2048;
+  const size_t each = std::max<size_t>(elements + extra, 1);
+  const size_t together = std::clamp<size_t>(kFloats / each, 1, std::max<size_t>(count / num_threads(), 1));
+  const size_t groups = (count + together - 1) / together;
+  with_float_scratch(groups, together * each, [&](size_t group, float* scratch) {
+    const size_t begin = group * together;
+    body(begin, std::min(together, count - begin), scratch);
+  });
+}
+
 }  // namespace enr::kernels

@@ -158,13 +158,14 @@ void layer_norm(DType dtype, const void* in, const void* gamma, const void* beta
     return run(in, gamma, beta, out, mean_out, rstd_out, rows, cols, eps);
   }
   const FloatCopy gammas(dtype, gamma, cols), betas(dtype, beta, cols);
-  with_float_scratch(rows, cols, [&](size_t row, float* scratch) {
-    float mean, rstd;
-    to_float(dtype, byte_offset(in, row * cols, dtype), scratch, cols);
-    kernels_of<float>().layer_norm(scratch, gammas.data(), betas.data(), scratch, &mean, &rstd, 1, cols, eps);
-    from_float(dtype, scratch, byte_offset(out, row * cols, dtype), cols);
-    if (mean_out != nullptr) from_float(dtype, &mean, byte_offset(mean_out, row, dtype), 1);
-    if (rstd_out != nullptr) from_float(dtype, &rstd, byte_offset(rstd_out, row, dtype), 1);
+  with_float_blocks(rows, cols, 2, [&](size_t row, size_t count, float* scratch) {
+    float* mean = scratch + count * cols;
+    float* rstd = mean + count;
+    to_float(dtype, byte_offset(in, row * cols, dtype), scratch, count * cols);
+    kernels_of<float>().layer_norm(scratch, gammas.data(), betas.data(), scratch, mean, rstd, count, cols, eps);
+    from_float(dtype, scratch, byte_offset(out, row * cols, dtype), count * cols);
+    if (mean_out != nullptr) from_float(dtype, mean, byte_offset(mean_out, row, dtype), count);
+    if (rstd_out != nullptr) from_float(dtype, rstd, byte_offset(rstd_out, row, dtype), count);
   });
 }
 
@@ -175,10 +176,10 @@ void rms_norm(DType dtype, const void* in, const void* gamma, void* out, size_t 
     return run(in, gamma, out, rows, cols, eps);
   }
   const FloatCopy gammas(dtype, gamma, cols);
-  with_float_scratch(rows, cols, [&](size_t row, float* scratch) {
-    to_float(dtype, byte_offset(in, row * cols, dtype), scratch, cols);
-    kernels_of<float>().rms_norm(scratch, gammas.data(), scratch, 1, cols, eps);
-    from_float(dtype, scratch, byte_offset(out, row * cols, dtype), cols);
+  with_float_blocks(rows, cols, 0, [&](size_t row, size_t count, float* scratch) {
+    to_float(dtype, byte_offset(in, row * cols, dtype), scratch, count * cols);
+    kernels_of<float>().rms_norm(scratch, gammas.data(), scratch, count, cols, eps);
+    from_float(dtype, scratch, byte_offset(out, row * cols, dtype), count * cols);
   });
 }
 

@@ -72,9 +72,59 @@ void affine_each(const T* in, const T* scale, const T* shift, T* out, size_t row
   }
 }
 
+// Rows that would not fill a vector: tiles of them are turned, and the rows normalised side by side. What the mean
+// rounds away is taken off the differences.
+inline constexpr size_t kNarrow = 8, kTileRows = 64;
+
+template <class T>
+void layer_norm_narrow(const T* in, const T* gamma, const T* beta, T* out, T* mean_out, T* rstd_out, size_t rows,
+                       size_t cols, T eps) noexcept {
+  alignas(64) T tile[kNarrow * kTileRows] = {}, means[kTileRows], rstds[kTileRows];
+  const Vec<T> share = splat(T{1} / static_cast<T>(cols));
+  for (size_t begin = 0; begin < rows; begin += kTileRows) {
+    const size_t count = rows - begin < kTileRows ? rows - begin : kTileRows;
+    const T* x = in + begin * cols;
+    for (size_t r = 0; r < count; ++r) {
+      for (size_t c = 0; c < cols; ++c) tile[c * kTileRows + r] = x[r * cols + c];
+    }
+    for (size_t r = 0; r < count; r += kLanes<T>) {
+      Vec<T> values[kNarrow], mean{}, rest{}, variance{};
+      for (size_t c = 0; c < cols; ++c) {
+        values[c] = load(tile + c * kTileRows + r);
+        mean += values[c] * share;
+      }
+      for (size_t c = 0; c < cols; ++c) {
+        values[c] -= mean;
+        rest += values[c] * share;
+      }
+      for (size_t c = 0; c < cols; ++c) {
+        values[c] -= rest;
+        variance = fma(values[c] * share, values[c], variance);
+      }
+      const Vec<T> rstd = splat(T{1}) / sqrt(variance + splat(eps));
+      store(means + r, mean + (rest == rest ? rest : Vec<T>{}));  // an infinite mean has no rest
+      store(rstds + r, rstd);
+      for (size_t c = 0; c < cols; ++c) {
+        const Vec<T> scaled = values[c] * rstd;
+        const Vec<T> shift = beta != nullptr ? splat(beta[c]) : Vec<T>{};
+        store(tile + c * kTileRows + r, gamma != nullptr ? fma(scaled, splat(gamma[c]), shift) : scaled + shift);
+      }
+    }
+    T* y = out + begin * cols;
+    for (size_t r = 0; r < count; ++r) {
+      for (size_t c = 0; c < cols; ++c) y[r * cols + c] = tile[c * kTileRows + r];
+    }
+    if (mean_out != nullptr) memcpy(mean_out + begin, means, count * sizeof(T));
+    if (rstd_out != nullptr) memcpy(rstd_out + begin, rstds, count * sizeof(T));
+  }
+}
+
 template <class T>
 void layer_norm(const T* in, const T* gamma, const T* beta, T* out, T* mean_out, T* rstd_out, size_t rows, size_t cols,
                 double eps) noexcept {
+  if (cols <= kNarrow && rows >= kLanes<T>) {
+    return layer_norm_narrow(in, gamma, beta, out, mean_out, rstd_out, rows, cols, static_cast<T>(eps));
+  }
   for (size_t r = 0; r < rows; ++r) {
     const T* x = in + r * cols;
     T* y = out + r * cols;

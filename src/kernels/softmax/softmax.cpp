@@ -1,6 +1,7 @@
 #include "kernels/softmax/softmax.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "kernels/elementwise/float_scratch.h"
@@ -39,12 +40,11 @@ void run(const SoftmaxKernels<T>& kernels, bool logarithm, const T* in, T* out, 
 
 void run_half(bool logarithm, DType dtype, const void* in, void* out, size_t outer, size_t dim, size_t inner) {
   const size_t block = dim * inner;
-  const size_t size = dtype_size(dtype);
-  with_float_scratch(outer, block, [&](size_t i, float* scratch) {
-    const size_t offset = i * block * size;
-    convert_fn(dtype, DType::kFloat32)(static_cast<const std::byte*>(in) + offset, scratch, block);
-    run<float>(softmax_table().f32, logarithm, scratch, scratch, 1, dim, inner);
-    convert_fn(DType::kFloat32, dtype)(scratch, static_cast<std::byte*>(out) + offset, block);
+  with_float_blocks(outer, block, 0, [&](size_t begin, size_t count, float* scratch) {
+    const size_t offset = begin * block * dtype_size(dtype);
+    convert_fn(dtype, DType::kFloat32)(static_cast<const std::byte*>(in) + offset, scratch, count * block);
+    run<float>(softmax_table().f32, logarithm, scratch, scratch, count, dim, inner);
+    convert_fn(DType::kFloat32, dtype)(scratch, static_cast<std::byte*>(out) + offset, count * block);
   });
 }
 
@@ -52,6 +52,7 @@ void run_half(bool logarithm, DType dtype, const void* in, void* out, size_t out
 
 void softmax(bool logarithm, DType dtype, const void* in, void* out, size_t outer, size_t dim, size_t inner) {
   if (outer == 0 || dim == 0 || inner == 0) return;
+  if (dim == 1) inner *= std::exchange(outer, 1);
   if (dtype == DType::kFloat32) {
     run(softmax_table().f32, logarithm, static_cast<const float*>(in), static_cast<float*>(out), outer, dim, inner);
   } else if (dtype == DType::kFloat64) {

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "base/thread_pool.h"
+#include "kernels/reduce/distance.h"
+#include "kernels/transpose/transpose_kernels.h"
 #include "ops/families.h"
 #include "ops/memory_order.h"
 
@@ -69,6 +71,37 @@ DistanceFn<T> distance_fn(double p) {
   return &distance<T, PowerTerm<T>>;
 }
 
+// The kernel for one point and many, or null.
+template <class T>
+kernels::DistanceFunction<T> many_distances_fn(double p) {
+  const kernels::DistanceKernels<T>* table;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    table = &kernels::distance_table().f32;
+  } else {
+    table = &kernels::distance_table().f64;
+  }
+  if (p == 0) return table->count;
+  if (p == 1) return table->sum;
+  if (p == 2) return table->euclidean;
+  return std::isinf(p) ? table->largest : nullptr;
+}
+
+// Whether it pays to have the coordinates of `points` points side by side, for `rows` others to be measured from them.
+bool pays_to_turn(size_t rows, size_t cols) { return rows >= 4 || cols < 32; }
+
+// `matrices` matrices, each transposed.
+template <class T>
+T* turned(OpContext& context, const T* in, size_t matrices, size_t rows, size_t cols) {
+  T* out = context.scratch_of<T>(matrices * rows * cols);
+  const auto transpose = kernels::transpose_kernels().transpose[kernels::element_size_index(sizeof(T))];
+  for (size_t i = 0; i < matrices; ++i) {
+    transpose(reinterpret_cast<char*>(out + i * rows * cols), static_cast<ptrdiff_t>(rows * sizeof(T)),
+              reinterpret_cast<const char*>(in + i * rows * cols), static_cast<ptrdiff_t>(cols * sizeof(T)), rows,
+              cols);
+  }
+  return out;
+}
+
 void require_order(double p) {
   if (!(p >= 0)) fail_execution("p: expected at least 0, got ", p);
 }
@@ -101,13 +134,19 @@ struct Pairs {
   }
 
   template <class T>
-  void run(const T* x1, const T* x2, double p, T* out) const {
+  void run(OpContext& context, const T* x1, const T* x2, size_t matrices2, double p, T* out) const {
     const DistanceFn<T> between = distance_fn<T>(p);
+    const kernels::DistanceFunction<T> to_many = pays_to_turn(rows, cols) ? many_distances_fn<T>(p) : nullptr;
+    if (to_many != nullptr) x2 = turned(context, x2, matrices2, others, cols);
     parallel_ranges(batches * rows, grain_for(others * cols), [&](size_t begin, size_t end) {
       for (size_t r = begin; r < end; ++r) {
         size_t start1, start2;
         starts(r / rows, start1, start2);
         const T* row = x1 + start1 + r % rows * cols;
+        if (to_many != nullptr) {
+          to_many(row, x2 + start2, others, cols, out + r * others, others);
+          continue;
+        }
         for (size_t k = 0; k < others; ++k) {
           out[r * others + k] = between(row, x2 + start2 + k * cols, cols, static_cast<T>(p));
         }
@@ -150,21 +189,28 @@ void cdist_forward_out(OpContext& context, const Tensor& x1, const Tensor& x2, d
   batch_strides(in1, last1, pairs.strides1);
   batch_strides(in2, last2, pairs.strides2);
   Tensor staging = out.is_contiguous() ? out : scratch_tensor(context, out.dtype, shape);
+  const size_t matrices2 = pairs.cols == 0 ? 0 : static_cast<size_t>(x2.numel()) / (pairs.others * pairs.cols);
   if (out.dtype == DType::kFloat32) {
-    pairs.run(in1.as<float>(), in2.as<float>(), p, staging.as<float>());
+    pairs.run(context, in1.as<float>(), in2.as<float>(), matrices2, p, staging.as<float>());
   } else {
-    pairs.run(in1.as<double>(), in2.as<double>(), p, staging.as<double>());
+    pairs.run(context, in1.as<double>(), in2.as<double>(), matrices2, p, staging.as<double>());
   }
   if (staging.data != out.data) copy_elements(context, staging, out);
 }
 
 // Each row with every later one, in order.
 template <class T>
-void run_pdist(const T* x, size_t rows, size_t cols, double p, T* out) {
+void run_pdist(OpContext& context, const T* x, size_t rows, size_t cols, double p, T* out) {
   const DistanceFn<T> between = distance_fn<T>(p);
+  const kernels::DistanceFunction<T> to_many = pays_to_turn(rows, cols) ? many_distances_fn<T>(p) : nullptr;
+  const T* columns = to_many != nullptr ? turned(context, x, 1, rows, cols) : nullptr;
   parallel_ranges(rows, grain_for(rows * cols), [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
       T* to = out + r * (2 * rows - r - 1) / 2;
+      if (to_many != nullptr) {
+        to_many(x + r * cols, columns + r + 1, rows, cols, to, rows - r - 1);
+        continue;
+      }
       for (size_t k = r + 1; k < rows; ++k) *to++ = between(x + r * cols, x + k * cols, cols, static_cast<T>(p));
     }
   });
@@ -181,9 +227,9 @@ void pdist_forward_out(OpContext& context, const Tensor& self, double p, Tensor&
   const Tensor in = row_major(context, self, self.dtype);
   const auto cols = static_cast<size_t>(self.size(1));
   if (self.dtype == DType::kFloat32) {
-    run_pdist(in.as<float>(), static_cast<size_t>(rows), cols, p, out.as<float>());
+    run_pdist(context, in.as<float>(), static_cast<size_t>(rows), cols, p, out.as<float>());
   } else {
-    run_pdist(in.as<double>(), static_cast<size_t>(rows), cols, p, out.as<double>());
+    run_pdist(context, in.as<double>(), static_cast<size_t>(rows), cols, p, out.as<double>());
   }
 }
 

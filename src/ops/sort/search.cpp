@@ -25,6 +25,25 @@ struct Sequences {
   int64_t length;
   bool is_shared;
 
+  // find() of kTogether values in a shared sequence without a sorter: steps of searches that do not wait for each
+  // other.
+  static constexpr int64_t kTogether = 8;
+  template <bool kRight>
+  void find_together(const T* wanted, int64_t* positions) const noexcept {
+    const auto is_before = [&](int64_t i, T value) { return kRight ? !(values[i] > value) : !(values[i] >= value); };
+    std::fill_n(positions, kTogether, 0);
+    int64_t count = length;
+    while (count > 1) {
+      const int64_t half = count / 2;
+      for (int64_t k = 0; k < kTogether; ++k) {
+        positions[k] += is_before(positions[k] + half - 1, wanted[k]) ? half : 0;
+      }
+      count -= half;
+    }
+    if (count == 0) return;
+    for (int64_t k = 0; k < kTogether; ++k) positions[k] += is_before(positions[k], wanted[k]) ? 1 : 0;
+  }
+
   // The first position where `value` may be inserted (right: the last). NaN goes to the end.
   template <bool kRight>
   int64_t find(int64_t base, T value) const noexcept {
@@ -54,7 +73,21 @@ void search(OpContext& context, const Sequences<T>& sequences, const T* values, 
   RowMajorOut to(context, out);
   constexpr size_t kGrain = 1024;
   parallel_ranges(static_cast<size_t>(out.numel()), kGrain, [&](size_t begin, size_t end) {
-    for (auto i = static_cast<int64_t>(begin); i < static_cast<int64_t>(end); ++i) {
+    auto i = static_cast<int64_t>(begin);
+    constexpr int64_t kTogether = Sequences<T>::kTogether;
+    if (sequences.is_shared && sequences.sorter == nullptr) {
+      for (; i + kTogether <= static_cast<int64_t>(end); i += kTogether) {
+        int64_t positions[kTogether];
+        options.right ? sequences.template find_together<true>(values + i, positions)
+                      : sequences.template find_together<false>(values + i, positions);
+        if (options.out_int32) {
+          std::copy_n(positions, kTogether, to.as<int32_t>() + i);
+        } else {
+          std::copy_n(positions, kTogether, to.as<int64_t>() + i);
+        }
+      }
+    }
+    for (; i < static_cast<int64_t>(end); ++i) {
       const int64_t base = sequences.is_shared ? 0 : i / line_length * sequences.length;
       const int64_t position = options.right ? sequences.template find<true>(base, values[i])
                                              : sequences.template find<false>(base, values[i]);
@@ -173,6 +206,24 @@ void find_members(OpContext& context, const T* elements, const T* others, int64_
   T* end = std::copy_if(others, others + other_count, sorted, [](T x) { return x == x; });
   std::sort(sorted, end);
   RowMajorOut to(context, out);
+  if constexpr (std::is_same_v<T, int64_t>) {
+    // Numbers that lie close together are marked in a table.
+    const auto count = static_cast<uint64_t>(out.numel());
+    const uint64_t span = sorted == end ? 0 : static_cast<uint64_t>(end[-1]) - static_cast<uint64_t>(*sorted);
+    if (sorted != end && span < std::max<uint64_t>(4 * count, 256)) {
+      auto* marks = context.scratch_of<bool>(span + 1);
+      std::fill_n(marks, span + 1, invert);
+      const auto place = [low = static_cast<uint64_t>(*sorted)](T x) { return static_cast<uint64_t>(x) - low; };
+      for (const T* x = sorted; x != end; ++x) marks[place(*x)] = !invert;
+      parallel_ranges(count, 4096, [&](size_t begin, size_t stop) {
+        for (size_t i = begin; i < stop; ++i) {
+          const uint64_t at = place(elements[i]);
+          to.as<bool>()[i] = at <= span ? marks[at] : invert;
+        }
+      });
+      return to.commit();
+    }
+  }
   parallel_ranges(static_cast<size_t>(out.numel()), 1024, [&](size_t begin, size_t stop) {
     for (size_t i = begin; i < stop; ++i) {
       const T* found = std::lower_bound(static_cast<const T*>(sorted), static_cast<const T*>(end), elements[i]);

@@ -30,7 +30,7 @@ def softmax(x, axis, logarithm):
 @pytest.mark.parametrize("logarithm", [False, True])
 @given(
     dtype=st.sampled_from(FLOATS),
-    shape=st.sampled_from([(), (1,), (9,), (3, 70), (2, 3, 5), (0, 4), (4, 2, 1, 33)]),
+    shape=st.sampled_from([(), (1,), (9,), (3, 70), (2, 3, 5), (0, 4), (4, 2, 1, 33), (700, 1), (301, 9)]),
     seed=st.integers(0, 2**32),
     data=st.data(),
 )
@@ -51,6 +51,12 @@ def test_softmax_of_large_and_masked_numbers():
     x = np.array([[1e30, 1e30, -np.inf], [1000, 0, -1000], [np.nan, 0, 0]], np.float32)
     got = call_one("aten::_softmax.out", x, 1, False, dtype=F32, shape=x.shape)
     np.testing.assert_allclose(got, np.array([[0.5, 0.5, 0], [1, 0, 0], [np.nan] * 3], F32), atol=1e-30)
+
+
+def test_softmax_of_one_number():
+    x = np.array([[3], [-np.inf], [np.nan], [np.inf]], np.float32)
+    got = call_one("aten::_softmax.out", x, 1, False, dtype=F32, shape=x.shape)
+    np.testing.assert_array_equal(got, np.array([[1], [np.nan], [np.nan], [np.nan]], F32))
 
 
 def test_softmax_of_halves_in_float32():
@@ -82,6 +88,38 @@ def test_layer_norm(dtype, affine, order):
     assert_close(got, expected, dtype, ulps=16, atol=eps_of(dtype) * 16)
     assert_close(got_mean, mean, dtype, ulps=8, atol=eps_of(dtype))
     assert_close(got_rstd, 1 / np.sqrt(var + 1e-5), dtype, ulps=8)
+
+
+# Rows so short that many are computed side by side.
+@pytest.mark.parametrize("given", [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("rows, cols", [(70, 1), (131, 2), (64, 3), (3, 5), (199, 7), (65, 8), (400, 9)])
+def test_layer_norm_of_short_rows(dtype, rows, cols, given):
+    x = random_array(7, dtype, (rows, cols), specials=False)
+    parameters = [random_array(8 + i, dtype, (cols,), specials=False) for i in range(2)]
+    v, (w, b) = x.astype(np.float64), (a.astype(np.float64) for a in parameters)
+    mean, var = v.mean(1, keepdims=True), v.var(1, keepdims=True)
+    expected = (v - mean) / np.sqrt(var + 1e-5) * (w if given[0] else 1) + (b if given[1] else 0)
+    got, got_mean, got_rstd = call(
+        "aten::native_layer_norm.out", x, [cols], *(a if g else None for a, g in zip(parameters, given, strict=True)),
+        1e-5, outs=[Out(dtype, x.shape), Out(dtype, (rows, 1)), Out(dtype, (rows, 1))],
+    )  # fmt: skip
+    # A difference much smaller than the numbers has few digits left.
+    spread = np.abs(v).max(1, keepdims=True) / np.sqrt(var + 1e-5)
+    scale = 1 + spread * (np.abs(w) if given[0] else 1) + (np.abs(b) if given[1] else 0)
+    assert (np.abs(got.astype(np.float64) - expected) <= eps_of(dtype) * 8 * scale).all()
+    assert_close(got_mean, mean, dtype, ulps=8, atol=eps_of(dtype) * np.abs(v).max())
+    assert_close(got_rstd, 1 / np.sqrt(var + 1e-5), dtype, ulps=32)
+
+
+def test_layer_norm_of_short_rows_far_from_zero_and_not_finite():
+    x = np.array([[4096, 4097, 4098]] * 40, np.float32)
+    x[3, 1], x[5, 0] = np.nan, np.inf
+    got, mean, _ = call("aten::native_layer_norm.out", x, [3], None, None, 0.0,
+                        outs=[Out(F32, x.shape), Out(F32, (40, 1)), Out(F32, (40, 1))])  # fmt: skip
+    fine = np.isfinite(x).all(1)
+    np.testing.assert_allclose(got[fine], np.tile([-(1.5**0.5), 0, 1.5**0.5], (38, 1)), rtol=1e-6)
+    assert np.isnan(got[~fine]).all() and np.isnan(mean[3, 0]) and mean[5, 0] == np.inf
 
 
 def test_layer_norm_with_float32_parameters():
@@ -178,7 +216,9 @@ def test_batch_norm_updates_running_statistics(load):
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("shapes", [((4, 7), (5, 7)), ((2, 1, 3, 20), (6, 9, 20)), ((3, 0), (2, 0))])
+@pytest.mark.parametrize("shapes", [((4, 7), (5, 7)), ((2, 1, 3, 20), (6, 9, 20)), ((3, 0), (2, 0)),
+                                    ((5, 3), (150, 3)), ((2, 3, 4), (2, 37, 4)),
+                                    ((2, 70), (9, 70)), ((6, 150), (70, 150))])  # fmt: skip
 def test_cdist(p, dtype, shapes):
     a, b = random_array(19, dtype, shapes[0], specials=False), random_array(20, dtype, shapes[1], specials=False)
     difference = np.abs(a.astype(np.float64)[..., :, None, :] - b.astype(np.float64)[..., None, :, :])
@@ -192,12 +232,24 @@ def test_cdist(p, dtype, shapes):
     assert_close(got, expected, dtype, ulps=16)
 
 
-def test_pdist():
-    x = random_array(21, F32, (6, 11), specials=False)
-    rows, others = np.triu_indices(6, 1)
-    expected = np.sqrt(((x[rows] - x[others]).astype(np.float64) ** 2).sum(1))
-    got = call_one("aten::_pdist_forward.out", In(x, (1, 0)), 2.0, dtype=F32, shape=expected.shape)
-    assert_close(got, expected, F32, ulps=16)
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("shape", [(6, 11), (3, 50), (90, 5)])
+def test_pdist(p, dtype, shape):
+    x = random_array(21, dtype, shape, specials=False)
+    rows, others = np.triu_indices(shape[0], 1)
+    expected = np.linalg.norm(x[rows].astype(np.float64) - x[others].astype(np.float64), p, axis=1)
+    got = call_one("aten::_pdist_forward.out", In(x, (1, 0)), p, dtype=dtype, shape=expected.shape)
+    assert_close(got, expected, dtype, ulps=16)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_distances_of_nan(dtype):
+    x = np.zeros((40, 3), dtype)
+    x[7, 1] = np.nan
+    for p in (1.0, 2.0, float("inf")):
+        got = call_one("aten::_cdist_forward.out", x[:5], x, p, None, dtype=dtype, shape=(5, 40))
+        assert np.isnan(got[:, 7]).all() and not np.isnan(np.delete(got, 7, 1)).any()
 
 
 def test_cdist_refuses_other_columns():

@@ -79,12 +79,27 @@ def test_bincount(data, dtype, count, minlength):
         check(data, "aten::bincount.out", x, weights, minlength, expected=expected)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int64])
-def test_large(dtype):
-    boundaries = np.unique(np.random.default_rng(0).integers(0, 10**6, 1000)).astype(dtype)
-    x = np.random.default_rng(1).integers(0, 10**6, (200, 500)).astype(dtype)
-    expected = np.searchsorted(boundaries, x)
-    (got,) = call("aten::bucketize.Tensor_out", x, boundaries, False, False, outs=[expected])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint64])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 1000])
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("out_type", [np.int32, np.int64])
+def test_many_values(dtype, count, side, out_type):
+    boundaries = np.sort(np.random.default_rng(0).integers(0, 2 * count + 1, count)).astype(dtype)
+    x = np.random.default_rng(1).integers(0, 2 * count + 2, (201, 5)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x[0, 3] = np.nan
+    expected = np.searchsorted(boundaries, x, side).astype(out_type)
+    (got,) = call("aten::bucketize.Tensor_out", x, boundaries, out_type == np.int32, side == "right", outs=[expected])
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("invert", [False, True])
+@pytest.mark.parametrize("others", [[], [-(2**63), 2**63 - 1], [2**63 - 1, 2**63 - 5], [-(2**63)], [3, 7, 400, 5]])
+def test_isin_of_integers_near_and_far(others, invert):
+    x = np.array([*range(-3, 12), 399, 400, 401, -(2**63), -(2**63) + 1, 2**63 - 5, 2**63 - 1])
+    tests = np.array(others, np.int64)
+    expected = np.array([(v in others) != invert for v in x.tolist()])
+    (got,) = call("aten::isin.Tensor_Tensor_out", x, tests, False, invert, outs=[expected])
     np.testing.assert_array_equal(got, expected)
 
 
