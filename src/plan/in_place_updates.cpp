@@ -44,12 +44,7 @@ class Finder {
   // Of one update: all arguments are looked at.
   size_t work() const {
     size_t total = method_.values.size() + method_.inputs.size() + method_.outputs.size();
-    for (const uint32_t arg : plan_.args) {
-      total += 1;
-      if (const auto* list = std::get_if<program::TensorList>(&method_.values[arg])) total += list->items.size();
-      if (const auto* list = std::get_if<program::OptionalTensorList>(&method_.values[arg]))
-        total += list->items.size();
-    }
+    for (const uint32_t arg : plan_.args) total += 1 + program::count_items(method_, arg);
     return total;
   }
 

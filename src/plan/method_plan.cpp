@@ -23,6 +23,7 @@ const program::Tensor* tensor_of(const program::Method& method, uint32_t value) 
 }
 
 // More than any real method needs; they bound the time and memory that a hostile file can take.
+constexpr size_t kMaxUses = 20'000'000;
 constexpr size_t kMaxStatePairs = 200'000'000;
 constexpr size_t kMaxStateUses = 5'000'000;
 
@@ -38,6 +39,7 @@ class Builder {
     for (const std::string& name : method_.operators) plan_->operators.push_back(operator_table().find(name));
     compile_delegates();
     for (const program::Chain& chain : method_.chains) flatten(chain);
+    check_uses();
     check_conditions();
     check_lost_outputs(*plan_);
     find_first_copies(*plan_);
@@ -59,28 +61,34 @@ class Builder {
 
  private:
   void compile_delegates() {
+    const std::vector<const program::DelegateCall*> calls = first_calls();
     for (size_t i = 0; i < method_.delegates.size(); ++i) {
       const program::Delegate& delegate = method_.delegates[i];
       try {
         const delegates::Backend& backend = *delegates::find_backend(delegate.id);
-        plan_->delegates.push_back(backend.compile(program_, delegate, arguments_of(i), weights_));
+        plan_->delegates.push_back(backend.compile(program_, delegate, arguments_of(calls[i]), weights_));
       } catch (const Error& error) {
         throw Error(error.kind(), concat(method_.name, ".delegates[", i, "] ", delegate.id, ": ", error.what()));
       }
     }
   }
 
-  // Of the first call: exporters write a delegate for each.
-  std::vector<const program::Tensor*> arguments_of(size_t delegate) const {
-    std::vector<const program::Tensor*> arguments;
+  // Of each delegate, null where there is none. Exporters write a delegate for each call.
+  std::vector<const program::DelegateCall*> first_calls() const {
+    std::vector<const program::DelegateCall*> calls(method_.delegates.size());
     for (const program::Chain& chain : method_.chains) {
       for (const program::Instruction& instruction : chain.instructions) {
         const auto* call = std::get_if<program::DelegateCall>(&instruction);
-        if (call == nullptr || call->delegate_index != delegate) continue;
-        for (const uint32_t arg : call->args) arguments.push_back(tensor_of(method_, arg));
-        return arguments;
+        if (call != nullptr && calls[call->delegate_index] == nullptr) calls[call->delegate_index] = call;
       }
     }
+    return calls;
+  }
+
+  std::vector<const program::Tensor*> arguments_of(const program::DelegateCall* call) const {
+    std::vector<const program::Tensor*> arguments;
+    if (call == nullptr) return arguments;
+    for (const uint32_t arg : call->args) arguments.push_back(tensor_of(method_, arg));
     return arguments;
   }
 
@@ -141,6 +149,18 @@ class Builder {
                   ": argument value ", arg, ": expected a tensor, got ", program::kind_name(method_.values[arg]));
       }
     }
+  }
+
+  // Passes over the plan look at every item of every list that an instruction names, or the method.
+  void check_uses() const {
+    size_t uses = 0;
+    const auto add = [&](const std::vector<uint32_t>& values) {
+      for (const uint32_t value : values) uses += 1 + program::count_items(method_, value);
+    };
+    add(plan_->args);
+    add(method_.inputs);
+    add(method_.outputs);
+    if (uses > kMaxUses) fail_load(method_.name, ": the instructions take more than ", kMaxUses, " tensors");
   }
 
   // An int is no condition, but what is to be computed may be declared as one.

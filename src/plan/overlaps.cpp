@@ -10,8 +10,7 @@ namespace enr::plan {
 
 namespace {
 
-// More than any real method needs; they bound the time and memory that a hostile file can take.
-constexpr size_t kMaxUses = 20'000'000;
+// More than any real method needs; it bounds the time that a hostile file can take.
 constexpr size_t kMaxPairs = 4'000'000;
 
 class Finder {
@@ -53,8 +52,6 @@ class Finder {
         uses.push_back({value, static_cast<uint32_t>(a), plan_.writes(instruction, a), value != args[a]});
       });
     }
-    use_count_ += uses.size();
-    if (use_count_ > kMaxUses) fail_load(method_.name, ": the instructions take more than ", kMaxUses, " tensors");
     return uses;
   }
 
@@ -127,7 +124,6 @@ class Finder {
   MethodPlan& plan_;
   const program::Method& method_;
   std::vector<bool> is_redirected_;
-  size_t use_count_ = 0;
 };
 
 }  // namespace

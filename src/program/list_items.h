@@ -2,6 +2,7 @@
 
 // What an argument of an instruction stands for: itself, or the items of a list of tensors.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "program/program.h"
@@ -20,6 +21,13 @@ void for_each_item(const Method& method, uint32_t value, const Visit& visit) {
   } else {
     visit(value);
   }
+}
+
+// The most items that is for.
+inline size_t count_items(const Method& method, uint32_t value) {
+  if (const auto* list = std::get_if<TensorList>(&method.values[value])) return list->items.size();
+  if (const auto* optional = std::get_if<OptionalTensorList>(&method.values[value])) return optional->items.size();
+  return 1;
 }
 
 }  // namespace enr::program

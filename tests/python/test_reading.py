@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,21 @@ def test_an_arena_of_absurd_size_is_refused() -> None:
     p = adder()
     p.arenas[1] = 1 << 60
     assert "non_const_buffer_sizes[1]: is 1152921504606846976" in refusal(p.build())
+
+
+def test_lists_that_are_named_very_often_are_refused_at_once() -> None:
+    p = ProgramBuilder()
+    x = p.input(np.float32, (1,))
+    long, dim = p.value([x] * 60_000), p.value(0)
+    y = p.tensor(np.float32, (60_000,))
+    for _ in range(20_000):  # 1.2 billion tensors
+        p.raw_call("aten::cat.out", [long.index, dim.index, y.index, y.index])
+    p.output(y)
+    program = en.Runtime.get().load_program(p.build())
+    started = time.process_time()
+    with pytest.raises(en.ProgramLoadError, match="forward: the instructions take more than 20000000 tensors"):
+        program.load_method("forward")
+    assert time.process_time() - started < 0.5
 
 
 def test_a_damaged_payload_names_the_delegate_the_node_and_the_reason() -> None:
