@@ -1,7 +1,10 @@
-// Any bytes as a program whose methods are run on zeros: refused by an enr::Error or run, nothing else.
+// Any bytes as a program whose methods are run on zeros and on those bytes: refused by an enr::Error or run, nothing
+// else.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <vector>
 
 #include "base/error.h"
@@ -60,28 +63,65 @@ bool is_worth_running(const program::Method& method) {
   return true;
 }
 
-void run(executor::Program& program, const std::string& name) {
-  const std::shared_ptr<executor::Method> method = program.load_method(name);
-  std::vector<std::vector<std::byte>> zeros;
-  std::vector<std::vector<int64_t>> strides;
+// What the inputs of a call are made of: sizes where they may vary, and elements.
+struct Call {
+  int64_t divisor;  // of dims, rounded up; 0 makes them 0
+  bool zeros;       // or else the bytes of the file, which are NaNs, giant indices and the like
+};
+
+std::vector<std::byte> elements(const executor::ValueSpec& spec, const Call& call, std::span<const std::byte> file) {
+  std::vector<std::byte> bytes(spec.size_bytes);
+  if (call.zeros) return bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = file[file.size() - 1 - i % file.size()];
+    if (spec.dtype == DType::kBool) bytes[i] &= std::byte{1};
+  }
+  return bytes;
+}
+
+void run(executor::Method& method, const Call& call, std::span<const std::byte> file) {
+  std::list<std::vector<std::byte>> data;
+  std::list<std::vector<int64_t>> shapes;
   std::vector<executor::Input> inputs;
-  for (const executor::ValueSpec& spec : method->spec().inputs) {
+  for (const executor::ValueSpec& spec : method.spec().inputs) {
     if (spec.kind != executor::ValueKind::kTensor) {
       std::visit([&](const auto& traced) { inputs.emplace_back(traced); }, spec.traced);
       continue;
     }
+    std::vector<int64_t>& sizes = shapes.emplace_back(spec.sizes);
+    std::vector<int64_t>& strides = shapes.emplace_back(spec.sizes.size());
     int64_t stride = static_cast<int64_t>(dtype_size(spec.dtype));
-    std::vector<int64_t>& of_input = strides.emplace_back(spec.sizes.size());
-    for (size_t d = spec.sizes.size(); d-- > 0;) {
-      of_input[d] = stride;
-      stride *= spec.sizes[d];
+    for (size_t d = sizes.size(); d-- > 0;) {
+      if (spec.dynamism != Dynamism::kStatic) {
+        sizes[d] = call.divisor == 0 ? 0 : (sizes[d] + call.divisor - 1) / call.divisor;
+      }
+      strides[d] = stride;
+      // Sizes beside a 0 multiply to anything; nothing is read there.
+      if (__builtin_mul_overflow(stride, std::max<int64_t>(sizes[d], 1), &stride)) stride = 0;
     }
-    zeros.emplace_back(spec.size_bytes);
+    data.push_back(elements(spec, call, file));
     inputs.emplace_back(
-        executor::TensorInput{zeros.back().data(), spec.dtype, spec.sizes.size(), spec.sizes.data(), of_input.data()});
+        executor::TensorInput{data.back().data(), spec.dtype, sizes.size(), sizes.data(), strides.data()});
   }
-  for (int call = 0; call < 2; ++call) {
-    method->run(inputs, [](std::span<const Value* const>) {});
+  method.run(inputs, [](std::span<const Value* const>) {});
+}
+
+bool has_dynamic_inputs(const executor::Method& method) {
+  return std::ranges::any_of(method.spec().inputs, [](const executor::ValueSpec& spec) {
+    return spec.kind == executor::ValueKind::kTensor && spec.dynamism != Dynamism::kStatic;
+  });
+}
+
+// Every call may fail; the next ones find whatever state it left.
+void run_calls(executor::Program& program, const std::string& name, std::span<const std::byte> file) {
+  const std::shared_ptr<executor::Method> method = program.load_method(name);
+  std::vector<Call> calls = {{1, true}, {1, false}, {1, true}};
+  if (has_dynamic_inputs(*method)) calls.insert(calls.end() - 1, {{2, true}, {0, true}});
+  for (const Call& call : calls) {
+    try {
+      run(*method, call, file);
+    } catch (const Error&) {
+    }
   }
 }
 
@@ -94,12 +134,13 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    const auto file = program::FileData::copy(std::as_bytes(std::span(data, size)));
+    const auto bytes = std::as_bytes(std::span(data, size));
+    const auto file = program::FileData::copy(bytes);
     const std::shared_ptr<executor::Program> program = executor::Program::load(file, {});
     for (const program::Method& method : program->decoded().methods) {
       if (!is_worth_running(method)) continue;
       try {
-        run(*program, method.name);
+        run_calls(*program, method.name, bytes);
       } catch (const Error&) {
       }
     }
