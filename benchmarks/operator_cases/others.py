@@ -25,9 +25,13 @@ def transforms():
     x, double, one = floats(64, 4096), floats(64, 400).astype(np.float64), floats(1, 4096)
     coefficients, image = np.fft.rfft(x).astype(np.complex64), floats(4, 256, 256)
     z = (x + 1j * x).astype(np.complex64)
+    turned = z.conj()
     longer, short = floats(8, 4096).astype(F64), floats(1, 512)
     sevens, doubles = floats(64, 882), z.astype(np.complex128)
     return [
+        Case("complex", "mul", "aten::mul.out", (z, turned), lambda: z * turned),
+        Case("complex", "abs", "aten::abs.out", (z,), lambda: np.abs(z)),
+        Case("complex", "square", "aten::pow.Tensor_Scalar_out", (z, 2), lambda: z * z),
         Case("fft", "rfft float64", "aten::_fft_r2c.out", (double, [1], 0, True), lambda: np.fft.rfft(double)),
         Case("fft", "rfft, one line", "aten::_fft_r2c.out", (one, [1], 0, True),
              lambda: np.fft.rfft(one).astype(np.complex64)),

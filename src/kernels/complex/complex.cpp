@@ -3,20 +3,24 @@
 #include <cmath>
 #include <complex>
 #include <numbers>
+#include <type_traits>
 
 #include "base/dtype.h"
+#include "kernels/complex/complex_table.h"
+#include "kernels/isa.h"
 
 namespace enr::kernels {
+
+ENR_SELECT_ISA(ComplexTable, complex_table)
 
 namespace {
 
 template <class T>
 using Complex = std::complex<T>;
 
-// Without the recovery of infinities from NaN parts that std::complex adds.
 template <class T>
-Complex<T> multiply(Complex<T> x, Complex<T> y) {
-  return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
+const ComplexKernels& kernels_of() {
+  return std::is_same_v<T, float> ? complex_table().f32 : complex_table().f64;
 }
 
 // Smith's division: scales by the divisor's larger part, so that nothing overflows early.
@@ -59,9 +63,9 @@ LoopFn unary_fn(Unary op) noexcept {
   using C = Complex<T>;
   switch (op) {
     case Unary::kNeg:
-      return run_unary<C, C, [](C x) { return -x; }>;
+      return kernels_of<T>().neg;
     case Unary::kSquare:
-      return run_unary<C, C, [](C x) { return multiply(x, x); }>;
+      return kernels_of<T>().square;
     case Unary::kReciprocal:
       return run_unary<C, C, [](C x) { return divide(C(1), x); }>;
     case Unary::kRsqrt:
@@ -117,7 +121,7 @@ LoopFn unary_fn(Unary op) noexcept {
     case Unary::kAtanh:
       return run_unary<C, C, [](C x) { return std::atanh(x); }>;
     case Unary::kAbs:
-      return run_unary<T, C, [](C x) { return std::hypot(x.real(), x.imag()); }>;
+      return kernels_of<T>().abs;
     default:
       return nullptr;
   }
@@ -128,11 +132,11 @@ LoopFn binary_fn(Binary op) noexcept {
   using C = Complex<T>;
   switch (op) {
     case Binary::kAdd:
-      return run_binary<C, C, [](C x, C y, const LoopParams& p) { return x + static_cast<T>(p.a) * y; }>;
+      return kernels_of<T>().add;
     case Binary::kSub:
-      return run_binary<C, C, [](C x, C y, const LoopParams& p) { return x - static_cast<T>(p.a) * y; }>;
+      return kernels_of<T>().sub;
     case Binary::kMul:
-      return run_binary<C, C, [](C x, C y, const LoopParams&) { return multiply(x, y); }>;
+      return kernels_of<T>().mul;
     case Binary::kDiv:
       return run_binary<C, C, [](C x, C y, const LoopParams&) { return divide(x, y); }>;
     case Binary::kPow:
@@ -148,9 +152,13 @@ LoopFn comparison_fn(Comparison op) noexcept {
   using B = uint8_t;
   switch (op) {
     case Comparison::kEq:
-      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return x == y; }>;
+      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B {
+        return (x.real() == y.real()) & (x.imag() == y.imag());
+      }>;
     case Comparison::kNe:
-      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return x != y; }>;
+      return run_binary<B, C, [](C x, C y, const LoopParams&) -> B {
+        return (x.real() != y.real()) | (x.imag() != y.imag());
+      }>;
     case Comparison::kLogicalAnd:
       return run_binary<B, C, [](C x, C y, const LoopParams&) -> B { return is_nonzero(x) && is_nonzero(y); }>;
     case Comparison::kLogicalOr:
@@ -184,11 +192,7 @@ Loop complex_unary_loop(Unary op, DType dtype) noexcept {
 }
 
 Loop conjugate_loop(DType dtype) noexcept {
-  using Single = Complex<float>;
-  using Double = Complex<double>;
-  const LoopFn run = is_single(dtype) ? run_unary<Single, Single, [](Single x) { return std::conj(x); }>
-                                      : run_unary<Double, Double, [](Double x) { return std::conj(x); }>;
-  return make_loop(run, dtype, dtype, 1);
+  return make_loop((is_single(dtype) ? kernels_of<float>() : kernels_of<double>()).conjugate, dtype, dtype, 1);
 }
 
 Loop complex_binary_loop(Binary op, DType dtype) noexcept {

@@ -40,7 +40,8 @@ void pow_tensor_scalar_out(OpContext& context, const Tensor& self, const Scalar&
       fail_execution("exponent: expected at least 0 for integers, got ", exponent.to<int64_t>());
     }
     require_not_bool(common, "self");
-  } else if (const auto special = special_power(exponent.to<double>()); special && !is_complex(common)) {
+  } else if (const auto special = special_power(exponent.to<double>());
+             special && (!is_complex(common) || *special == Unary::kSquare)) {
     return run_loop(context, loop_for(*special, common), {}, {self}, out);
   }
   power(context, self, Number(exponent, computing_dtype(common)), common, out);

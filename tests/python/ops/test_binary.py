@@ -439,6 +439,25 @@ def test_complex_arithmetic(dtype):
     np.testing.assert_allclose(call_one("aten::mul.out", a, r, dtype=dtype, shape=(3, 4)), a * r, rtol=1e-6)
 
 
+# Lengths that fill no whole vectors; operands that repeat along rows, columns or both.
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("shapes", [((131,), (131,)), ((7, 1), (7, 67)), ((7, 67), (7, 1)), ((1,), (40,)), ((40,), ()),
+                                    ((5, 1), (5, 1)), ((0, 3), (1, 3))])  # fmt: skip
+def test_complex_arithmetic_of_many(dtype, shapes):
+    random = np.random.default_rng(2)
+    a, b = (np.asarray(random.normal(size=s) + 1j * random.normal(size=s), dtype) for s in shapes)
+    tolerance = 4 * np.finfo(dtype).eps
+    for name, alpha, expected in [("add", [2], a + 2 * b), ("sub", [3], a - 3 * b), ("mul", [], a * b)]:
+        got = call_one(f"aten::{name}.out", a, b, *alpha, dtype=dtype, shape=expected.shape)
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+    got = call_one("aten::eq.Tensor_out", a, b, dtype=BOOL, shape=expected.shape)
+    np.testing.assert_array_equal(got, a == b)
+    half_equal = np.where(np.arange(a.size).reshape(a.shape) % 2 == 0, a, a.conj()).astype(dtype)
+    for name, reference in (("eq", np.equal), ("ne", np.not_equal)):
+        got = call_one(f"aten::{name}.Tensor_out", a, half_equal, dtype=BOOL, shape=a.shape)
+        np.testing.assert_array_equal(got, reference(a, half_equal))
+
+
 def test_isclose_and_allclose():
     a = np.array([1, 2, np.nan, np.inf], np.float32)
     b = np.array([1 + 1e-6, 2.1, np.nan, np.inf], np.float32)

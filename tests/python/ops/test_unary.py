@@ -225,6 +225,34 @@ def test_complex(dtype):
         np.testing.assert_allclose(got, reference(x), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("n", [0, 1, 3, 64, 131, 1000])
+def test_many_complex_numbers(dtype, n):
+    random = np.random.default_rng(n)
+    x = (random.normal(size=n) + 1j * random.normal(size=n)).astype(dtype)
+    real = np.dtype(dtype).type(0).real.dtype
+    tolerance = 4 * np.finfo(dtype).eps
+    for name, arguments, expected in [
+        ("neg", (), -x), ("_conj_physical", (), x.conj()), ("abs", (), np.abs(x).astype(real)),
+        ("pow.Tensor_Scalar", (2,), x * x),
+    ]:  # fmt: skip
+        operator = f"aten::{name}_out" if "." in name else f"aten::{name}.out"
+        got = call_one(operator, x, *arguments, dtype=expected.dtype, shape=x.shape)
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_magnitudes_at_the_ends_of_the_range(dtype):
+    limits = np.finfo(dtype)
+    parts = np.array([0, -0.0, limits.tiny, limits.tiny / 4, limits.max / 2, -limits.max / 2, 1, np.inf, -np.inf,
+                      np.nan, 1e-30, 1e30], limits.dtype)  # fmt: skip
+    re, im = np.meshgrid(parts, parts)
+    x = np.empty(re.shape, dtype)
+    x.real, x.imag = re, im
+    got = call_one("aten::abs.out", x, dtype=limits.dtype, shape=x.shape)
+    np.testing.assert_allclose(got, np.hypot(re, im), rtol=2 * limits.eps, atol=0)
+
+
 @pytest.mark.parametrize("name, reference, x", [
     ("sinc", np.sinc, [0, 0.5, -2.3]),
     ("lgamma", lgamma, [0.5, 3.0, 10.25, -1.5]),
