@@ -63,6 +63,7 @@ def products() -> list[Case]:
     many, many2, doubles = floats(256, 16, 16), floats(256, 16, 16), floats(12, 64, 64).astype(F64)
     weight, bias = floats(1024, 1024), floats(1024)
     small_weight = floats(16, 16)
+    thin = floats(500, 3).astype(F64)
     tokens, few, tall = floats(197, 1024), floats(4, 16), floats(20000, 16)
     ints, ints32 = RNG.integers(-9, 9, (128, 128)), RNG.integers(-9, 9, (128, 128)).astype(np.int32)
     line, line2 = floats(1_000_000), floats(1_000_000)
@@ -84,6 +85,7 @@ def products() -> list[Case]:
         Case("matmul", "mm int32", "aten::mm.out", (ints32, ints32), lambda: ints32 @ ints32),
         Case("matmul", "mm, small", "aten::mm.out", (few, small_weight), lambda: few @ small_weight),
         Case("matmul", "mm, one row", "aten::mm.out", (a[:1].copy(), b), lambda: a[:1] @ b),
+        Case("matmul", "mm float64, narrow", "aten::mm.out", (thin, thin[:3].copy()), lambda: thin @ thin[:3]),
         Case("matmul", "mm float64, one row", "aten::mm.out", (wide[:1].copy(), wide2), lambda: wide[:1] @ wide2),
         Case("matmul", "mm, tall", "aten::mm.out", (tall, small_weight), lambda: tall @ small_weight),
         Case("matmul", "mv", "aten::mv.out", (weight, bias), lambda: weight @ bias),

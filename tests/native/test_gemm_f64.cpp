@@ -54,7 +54,7 @@ void check(size_t batch, size_t m, size_t n, size_t k, bool b_transposed, bool w
 
 TEST_CASE("matmul_f64 agrees with the plain loops") {
   for (const size_t m : {1, 3, 5, 8, 17}) {
-    for (const size_t n : {1, 7, 16, 33, 300}) {
+    for (const size_t n : {1, 3, 4, 7, 8, 12, 16, 33, 300}) {
       for (const size_t k : {0, 1, 9, 40}) {
         check(2, m, n, k, (m + n + k) % 2 == 0, n % 2 == 0);
         check(1, m, n, k, (m + n + k) % 2 != 0, n % 2 != 0);

@@ -14,40 +14,43 @@ constexpr size_t kRows = 6;
 #endif
 constexpr size_t kVectors = 2, kLanesF64 = kLanes<double>, kWidth = kVectors * kLanesF64;
 
-template <size_t R>
-void compute_tile(const TileF64& tile) {
-  F64 sum[R][kVectors] = {};
+// R rows of kCount vectors of columns.
+template <size_t R, size_t kCount>
+ENR_INLINE void compute_vectors(const TileF64& tile) {
+  F64 sum[R][kCount] = {};
   const double* b = tile.panel;
   for (size_t k = 0; k < tile.k; ++k, b += kWidth) {
-    F64 right[kVectors];
-    for (size_t v = 0; v < kVectors; ++v) right[v] = load(b + v * kLanesF64);
+    F64 right[kCount];
+    for (size_t v = 0; v < kCount; ++v) right[v] = load(b + v * kLanesF64);
 #pragma GCC unroll 8
     for (size_t i = 0; i < R; ++i) {
       const F64 left = splat(tile.a[i * tile.a_stride + k]);
-      for (size_t v = 0; v < kVectors; ++v) sum[i][v] = fma(left, right[v], sum[i][v]);
+      for (size_t v = 0; v < kCount; ++v) sum[i][v] = fma(left, right[v], sum[i][v]);
     }
   }
+  const size_t rest = tile.columns - (kCount - 1) * kLanesF64;  // columns of the last vector
 #pragma GCC unroll 8
   for (size_t i = 0; i < R; ++i) {
-    double* c = tile.c + i * tile.c_stride;
-    if (tile.columns == kWidth) {
-      for (size_t v = 0; v < kVectors; ++v) {
-        F64 value = splat(tile.alpha) * sum[i][v];
-        if (tile.addend != nullptr) {
-          value += splat(tile.beta) * load(tile.addend + i * tile.c_stride + v * kLanesF64);
-        }
-        store(c + v * kLanesF64, value);
+    for (size_t v = 0; v < kCount; ++v) {
+      const size_t at = i * tile.c_stride + v * kLanesF64;
+      const bool is_whole = v + 1 < kCount || rest == kLanesF64;
+      F64 value = splat(tile.alpha) * sum[i][v];
+      if (tile.addend != nullptr) {
+        value += splat(tile.beta) * (is_whole ? load(tile.addend + at) : load_first(tile.addend + at, rest));
       }
-      continue;
+      if (is_whole) {
+        store(tile.c + at, value);
+      } else {
+        store_first(tile.c + at, value, rest);
+      }
     }
-    double row[kWidth];
-    for (size_t v = 0; v < kVectors; ++v) store(row + v * kLanesF64, splat(tile.alpha) * sum[i][v]);
-    if (tile.addend != nullptr) {
-      const double* addend = tile.addend + i * tile.c_stride;
-      for (size_t j = 0; j < tile.columns; ++j) row[j] += tile.beta * addend[j];
-    }
-    for (size_t j = 0; j < tile.columns; ++j) c[j] = row[j];
   }
+}
+
+template <size_t R>
+void compute_tile(const TileF64& tile) {
+  if (tile.columns > kLanesF64) return compute_vectors<R, kVectors>(tile);
+  compute_vectors<R, 1>(tile);
 }
 
 void pack(const double* b, size_t row_stride, size_t k, double* panel) {
