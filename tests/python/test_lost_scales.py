@@ -90,6 +90,19 @@ def test_layers_beside_each_other_are_refused_as_nothing_tells_whose_the_scales_
         load(g, x, [layer.scales for layer in layers], outputs)
 
 
+def test_layers_that_share_weights_with_different_scales_are_refused() -> None:
+    layers = [Layer(8, 8, 1, seed) for seed in (0, 10)]
+    x = random(99).normal(size=(3, 8)).astype(np.float32)
+    g = PayloadBuilder()
+    given, between, output = g.input(x.shape), g.value((3, 8)), g.output((3, 8))
+    given.external_id = 0
+    shared = g.constant(layers[0].integers)
+    g.node("FullyConnected", input=given, filter=shared, output=between)
+    g.node("FullyConnected", input=between, filter=shared, output=output)
+    with pytest.raises(en.ProgramLoadError, match="which of 2 scales"):
+        load(g, x, [layer.scales for layer in layers], [output])
+
+
 @pytest.mark.parametrize("weights", ["floats", "integers"])
 def test_constants_that_are_no_scales(weights: str) -> None:
     """Exporters up to 0.6 pass constants that a graph does not read, too."""

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -62,6 +63,31 @@ bool are_positive(const Tensor& scales) {
   }
   return count > 0;
 }
+
+// Which weights are whole numbers. Bytes that several layers read are looked at once.
+class Weights {
+ public:
+  bool have_integers(const Value& weights) {
+    const std::byte *begin = weights.data.data(), *end = begin + weights.data.size();
+    if (const auto next = seen_.lower_bound(end); next != seen_.begin()) {
+      const auto& [other_end, are_integers] = std::prev(next)->second;
+      if (other_end > begin) {
+        share_integers_ = share_integers_ || are_integers;
+        return are_integers;
+      }
+    }
+    const bool found = has_integers(weights);
+    seen_[begin] = {end, found};
+    return found;
+  }
+
+  // Layers that share them, with different scales, would multiply the file's size in memory.
+  bool share_integers() const noexcept { return share_integers_; }
+
+ private:
+  std::map<const std::byte*, std::pair<const std::byte*, bool>> seen_;  // by begins: ends, and what was found
+  bool share_integers_ = false;
+};
 
 struct Levels {
   const Tensor* scales;       // [outputs, groups of inputs]
@@ -125,12 +151,12 @@ bool has_groups_of(const Tensor& scales, int64_t inputs) {
   return scales.sizes[1] > 0 && inputs % scales.sizes[1] == 0;
 }
 
-void restore(Payload& payload, const Family& family) {
+void restore(Payload& payload, const Family& family, bool share_weights) {
   std::vector<size_t> without_bias;
   for (const size_t n : family.layers) {
     if (payload.nodes[n].inputs[2] == kNone) without_bias.push_back(n);
   }
-  bool fits = family.levels.size() == family.layers.size() && is_chain(payload, family.layers) &&
+  bool fits = !share_weights && family.levels.size() == family.layers.size() && is_chain(payload, family.layers) &&
               (family.biases.empty() || family.biases.size() == without_bias.size());
   for (size_t i = 0; fits && i < family.layers.size(); ++i) {
     const Value& weights = payload.values[payload.nodes[family.layers[i]].inputs[1]];
@@ -172,16 +198,17 @@ void restore_lost_scales(Payload& payload, std::span<const Tensor* const> argume
   }
   std::erase_if(families, [](const auto& family) { return family.second.levels.empty(); });
   if (families.empty()) return;
+  Weights all_weights;
   for (size_t n = 0; n < payload.nodes.size(); ++n) {
     const Node& node = payload.nodes[n];
     if (node.type != NodeType::kFullyConnected || (node.flags & kFlagTransposeWeights) != 0) continue;
     const Value& weights = payload.values[node.inputs[1]];
     if (!weights.is_constant || weights.type != DataType::kFloat32 || weights.dims.size() != 2) continue;
     const auto family = families.find(weights.dims[0]);
-    if (family != families.end() && has_integers(weights)) family->second.layers.push_back(n);
+    if (family != families.end() && all_weights.have_integers(weights)) family->second.layers.push_back(n);
   }
   for (const auto& [outputs, family] : families) {
-    if (!family.layers.empty()) restore(payload, family);
+    if (!family.layers.empty()) restore(payload, family, all_weights.share_integers());
   }
 }
 
