@@ -28,27 +28,79 @@ std::byte* full_addend(OpContext& context, const Product& p, DType dtype, Sizes 
   return data;
 }
 
-// The plain loop, for complex numbers.
-template <class T>
-void multiply_plain(OpContext& context, const Product& p, Tensor& out) {
+// Complex numbers, where a rearranged B would not be used often.
+void multiply_few_complex(OpContext& context, const Product& p, Tensor& out) {
+  using T = std::complex<double>;
   const T* a = row_major_as<T>(context, *p.a);
   const T* b = row_major_as<T>(context, *p.b);
   const T* addend = reinterpret_cast<const T*>(full_addend(context, p, dtype_of<T>, out.sizes()));
   const T alpha = p.alpha.to<T>();
   const T beta = p.beta.to<T>();
   RowMajorOut result(context, out, dtype_of<T>);
-  T* c = result.template as<T>();
+  T* c = result.as<T>();
   for (size_t i = 0; i < p.batch * p.m; ++i) {
     const T* right = b + i / p.m * p.k * p.n;
     T* row = c + i * p.n;
     std::fill(row, row + p.n, T{});
     for (size_t k = 0; k < p.k; ++k) {
-      const T left = a[i * p.k + k];
+      const double re = a[i * p.k + k].real(), im = a[i * p.k + k].imag();
       const T* column = p.b_transposed ? right + k : right + k * p.n;
       const size_t step = p.b_transposed ? p.k : 1;
-      for (size_t j = 0; j < p.n; ++j) row[j] += left * column[j * step];
+      for (size_t j = 0; j < p.n; ++j) {
+        const T v = column[j * step];
+        row[j] += T(re * v.real() - im * v.imag(), re * v.imag() + im * v.real());
+      }
     }
     for (size_t j = 0; j < p.n; ++j) row[j] = alpha * row[j] + (addend != nullptr ? beta * addend[i * p.n + j] : T{});
+  }
+  result.commit();
+}
+
+// Complex numbers, as one product of real ones: [re A, -im A; im A, re A] [re B; im B] = [re C; im C].
+void multiply_complex(OpContext& context, const Product& p, Tensor& out) {
+  using T = std::complex<double>;
+  const T* a = row_major_as<T>(context, *p.a);
+  const T* b = row_major_as<T>(context, *p.b);
+  const T* addend = reinterpret_cast<const T*>(full_addend(context, p, dtype_of<T>, out.sizes()));
+  kernels::MatmulF64 call;
+  call.batch = p.batch;
+  call.m = 2 * p.m;
+  call.n = p.n;
+  call.k = 2 * p.k;
+  call.b_transposed = p.b_transposed;
+  double* left = context.scratch_of<double>(p.batch * call.m * call.k);
+  double* right = context.scratch_of<double>(p.batch * call.k * call.n);
+  call.a = left;
+  call.b = right;
+  call.c = context.scratch_of<double>(p.batch * call.m * call.n);
+  for (size_t i = 0; i < p.batch * p.m; ++i) {
+    double* upper = left + (i / p.m * call.m + i % p.m) * call.k;
+    double* lower = upper + p.m * call.k;
+    for (size_t k = 0; k < p.k; ++k) {
+      const T value = a[i * p.k + k];
+      upper[k] = lower[p.k + k] = value.real();
+      lower[k] = value.imag();
+      upper[p.k + k] = -value.imag();
+    }
+  }
+  // Runs of numbers whose imaginary parts lie behind their real ones: B's rows, or, as a whole, its matrices.
+  const size_t run = p.b_transposed ? p.k : p.k * p.n;
+  for (size_t i = 0; i < p.batch * p.k * p.n; ++i) {
+    double* to = right + i / run * 2 * run + i % run;
+    to[0] = b[i].real();
+    to[run] = b[i].imag();
+  }
+  const size_t slots = kernels::matmul_f64_slots(p.batch);
+  kernels::matmul_f64(call, slots, context.scratch(kernels::matmul_f64_workspace_bytes(slots, call.n, call.k)));
+  const T alpha = p.alpha.to<T>();
+  const T beta = p.beta.to<T>();
+  RowMajorOut result(context, out, dtype_of<T>);
+  T* c = result.as<T>();
+  for (size_t i = 0; i < p.batch * p.m * p.n; ++i) {
+    const double* from = call.c + (i / (p.m * p.n) * 2 * p.m * p.n + i % (p.m * p.n));
+    c[i] = T(from[0], from[p.m * p.n]);
+    if (alpha != 1.0) c[i] *= alpha;
+    if (addend != nullptr) c[i] += beta * addend[i];
   }
   result.commit();
 }
@@ -197,7 +249,7 @@ void multiply(OpContext& context, Product p, Tensor& out) {
       return multiply_f64(context, p, out);
     case DType::kComplex64:
     case DType::kComplex128:
-      return multiply_plain<std::complex<double>>(context, p, out);
+      return (p.m < 4 ? &multiply_few_complex : &multiply_complex)(context, p, out);
     default:
       if (dtype_size(out.dtype) <= 4 && !is_bool(out.dtype)) return multiply_integers<int32_t>(context, p, out);
       return multiply_integers<int64_t>(context, p, out);

@@ -42,6 +42,23 @@ def test_bmm(batch, dtype, m, n, k, seed, data):
     assert_sum_close(got, wide(a) @ wide(b), abs(wide(a)) @ abs(wide(b)), dtype)
 
 
+@given(dtype=st.sampled_from([np.complex64, np.complex128]), m=SIZES, n=SIZES, k=SIZES,
+       batch=st.sampled_from([0, 1, 3]), alpha=SCALARS, beta=SCALARS, seed=st.integers(0, 999))  # fmt: skip
+@EXAMPLES
+def test_complex_products(dtype, m, n, k, batch, alpha, beta, seed):
+    random = np.random.default_rng(seed)
+    shapes = (batch, m, k), (batch, k, n), (batch, m, n)
+    a, b, c = ((random.normal(size=s) + 1j * random.normal(size=s)).astype(dtype) for s in shapes)
+    tolerance = 16 * (k + 1) * np.finfo(dtype).eps
+    for operator, arguments, expected in [
+        ("bmm", (a, b), a @ b),
+        ("bmm", (a, In(b, (0, 2, 1))), a @ b),
+        ("baddbmm", (c, a, b, beta, alpha), alpha * (a @ b) + beta * c),
+    ]:
+        got = call_one(f"aten::{operator}.out", *arguments, dtype=dtype, shape=(batch, m, n))
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+
+
 def addends(data, *sizes):
     """A shape that broadcasts to these sizes."""
     shape = [data.draw(st.sampled_from([1, n])) for n in sizes]
