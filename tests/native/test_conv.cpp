@@ -28,6 +28,7 @@ void square(float* row, size_t count, const void* context) {
 
 struct Extras {
   bool with_bias = true, with_activation = false, with_residual = false;
+  size_t residual_gap = 1;  // behind a row of it
   float min = -kInfinity, max = kInfinity;
   std::optional<ConvWeights> format = std::nullopt;
   double tolerance = 1e-6;
@@ -111,7 +112,7 @@ std::vector<float> check(const Shape& s, const Extras& extras = {}) {
   const std::vector<float> weights =
       random_floats(s.output_channels * s.kernel_height * s.kernel_width * (s.input_channels / s.groups), 2);
   const std::vector<float> bias = random_floats(s.output_channels, 3);
-  const size_t residual_stride = s.output_channels + 1;
+  const size_t residual_stride = s.output_channels + extras.residual_gap;
   const std::vector<float> residual = random_floats(pixels * residual_stride, 4);
   std::vector<float> out(pixels * out_stride, kUntouched);
   const float shift = 0.25f;
@@ -449,6 +450,35 @@ TEST_CASE("transposed convolution: kernels, strides, paddings, dilations, adjust
             s.input_pixel_stride = 7;
             s.output_pixel_stride = 9;
             check(s, {.with_activation = true, .with_residual = true, .min = -0.5f, .max = 1.0f});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("transposed convolution: columns of few channels are taken together") {
+  for (const size_t channels : {1, 2, 3, 7}) {
+    for (const size_t kernel : {1, 2, 3, 4, 5}) {
+      for (const size_t stride : {2, 3}) {
+        for (const size_t width : {1, 2, 5, 9}) {
+          for (const size_t pad : {0, 1, 2}) {
+            ConvTransposeShape s;
+            s.batch = 2;
+            s.input_height = 4;
+            s.input_width = width;
+            s.input_channels = 5;
+            s.output_channels = channels;
+            s.kernel_height = s.kernel_width = kernel;
+            s.stride_height = s.stride_width = stride;
+            s.pad_top = s.pad_bottom = s.pad_left = pad;
+            s.pad_right = pad / 2;
+            s.adjustment_width = pad;
+            check(s);
+            for (const size_t gap : {0, 1}) {
+              check(s,
+                    {.with_activation = true, .with_residual = true, .residual_gap = gap, .min = -0.5f, .max = 1.0f});
+            }
           }
         }
       }

@@ -162,6 +162,14 @@ TEST_CASE("graph quantised: convolutions with their clamps") {
   depthwise.check(
       depthwise.node(Op::kDepthwise, {in, filter, depthwise.bias(filter, in)}, window(3, 1, 9), per_tensor(0.03f, -9)));
 
+  for (const int64_t channels : {1, 3}) {  // several outputs for each channel
+    Both several;
+    const Pair image = several.input({2, 6, 7, channels}, 0.02f, 3);
+    const Pair weights = several.weights({1, 3, 3, 5 * channels}, 3);
+    several.check(several.node(Op::kDepthwise, {image, weights, several.bias(weights, image)},
+                               window(3, 1, static_cast<uint32_t>(channels)), per_tensor(0.03f, -9)));
+  }
+
   Both transposed;
   const Pair small = transposed.input({1, 4, 4, 6}, 0.02f, 3);
   const Pair kernel = transposed.weights({5, 3, 3, 6}, 0);

@@ -59,26 +59,32 @@ ValueId add_merged_filter(Graph& graph, ValueId id, size_t groups, size_t merged
   return made;
 }
 
-// Several outputs for each channel are a convolution of as many groups as there are channels. What float kernels gain
-// by that is more than they lose, since their vectors hold different channels' outputs.
+// Several outputs for each channel are a convolution of as many groups as there are channels. What products gain by
+// that is more than they lose where vectors of a depthwise kernel would hold the same input many times: in float
+// always, in integers from some outputs on, as the first layer of a network that reads one channel has them.
 void separate_outputs(Graph& graph, Node& node) {
-  if (node.op != Op::kDepthwise || !is_float(graph, node)) return;
+  constexpr int64_t kIntegerOutputs = 4;
+  if (node.op != Op::kDepthwise) return;
   const Value filter = graph.values[node.inputs[1]];
+  const bool is_float_filter = filter.dtype == DType::kFloat32;
   const int64_t channels = graph.values[node.inputs[0]].shape.back();
-  if (!filter.is_constant() || filter.dtype != DType::kFloat32 || filter.shape.rank() != 4 || channels == 0 ||
-      filter.shape[3] <= channels || filter.shape.numel() > kMaxElements) {
+  if (!filter.is_constant() || filter.shape.rank() != 4 || channels == 0 || filter.shape.numel() > kMaxElements ||
+      !(is_float_filter ? is_float(graph, node) : filter.dtype == DType::kInt8 || filter.dtype == DType::kUInt8) ||
+      filter.shape[3] < channels * (is_float_filter ? 2 : kIntegerOutputs)) {
     return;
   }
   const auto outputs = static_cast<size_t>(filter.shape[3]);
-  const size_t taps = static_cast<size_t>(filter.shape.numel()) / outputs;
+  const size_t taps = static_cast<size_t>(filter.shape.numel()) / outputs, size = dtype_size(filter.dtype);
   const Shape shape{filter.shape[3], filter.shape[1], filter.shape[2], 1};
-  node.inputs[1] = graph.derive(DType::kFloat32, shape, filter.data, "outputs first", [&](std::byte* data) {
-    const auto* from = reinterpret_cast<const float*>(filter.data);
-    auto* to = reinterpret_cast<float*>(data);
+  node.inputs[1] = graph.derive(filter.dtype, shape, filter.data, "outputs first", [&](std::byte* to) {
     for (size_t o = 0; o < outputs; ++o) {
-      for (size_t tap = 0; tap < taps; ++tap) *to++ = from[tap * outputs + o];
+      for (size_t tap = 0; tap < taps; ++tap, to += size) {
+        std::memcpy(to, filter.data + (tap * outputs + o) * size, size);
+      }
     }
   });
+  graph.values[node.inputs[1]].quantization = filter.quantization;
+  graph.values[node.inputs[1]].quantization.channel_dim = 0;
   node.op = Op::kConv;
   node.as<WindowAttributes>().groups = static_cast<uint32_t>(channels);
 }

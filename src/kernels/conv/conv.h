@@ -175,6 +175,7 @@ class ConvTransposePlan {
 
   ConvTransposeShape shape_;
   std::vector<Phase> phases_;
+  std::vector<Phase> joined_phases_;  // the same with columns taken together, where that is faster
   size_t packed_bytes_ = 0;
   size_t workspace_bytes_ = 0;
 };
