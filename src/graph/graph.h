@@ -3,6 +3,7 @@
 // A tensor graph to be compiled: what is computed, not how. Independent of where it came from. Shapes are in memory
 // order (images are NHWC) and are bounds where they may change from call to call.
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -118,6 +119,9 @@ struct BinaryAttributes {
 struct UnaryAttributes {
   kernels::Unary op = kernels::Unary::kRelu;
   kernels::LoopParams params;
+  // Of each byte of an 8-bit value, the result's: what the node computes, whatever `op`.
+  using Table = std::array<uint8_t, 256>;
+  std::shared_ptr<const Table> table = nullptr;
 };
 struct ConcatAttributes {
   uint32_t axis = 0;

@@ -27,6 +27,8 @@ ValueId add_dequantized(Graph& graph, ValueId id);
 void separate_requantization(Graph& graph);
 // What is dequantised only to be quantised again becomes a function of the integer.
 void merge_conversions(Graph& graph);
+// What is computed of one 8-bit value alone, in reals, and quantised again becomes a table of its levels.
+void tabulate_levels(Graph& graph);
 // Factors and addends of each channel move into the weights and the bias of the convolution or product in front.
 void fold_channel_constants(Graph& graph);
 // x * sigmoid(x) becomes silu(x), and the like: hard sigmoids and hard swishes come in pieces too.

@@ -154,20 +154,22 @@ bool RegionBuilder::is_whole(ValueId id, int depth) const {
            is_whole(node->inputs[1], depth - 1);
   }
   if (node->op != Op::kUnary) return false;
-  const auto& [op, params] = node->as<graph::UnaryAttributes>();
-  if (op == kernels::Unary::kRound) return true;
-  return op == kernels::Unary::kClamp && std::nearbyint(params.a) == params.a && std::nearbyint(params.b) == params.b &&
-         is_whole(node->inputs[0], depth - 1);
+  const auto& unary = node->as<graph::UnaryAttributes>();
+  if (unary.op == kernels::Unary::kRound) return true;
+  const kernels::LoopParams& params = unary.params;
+  return unary.op == kernels::Unary::kClamp && std::nearbyint(params.a) == params.a &&
+         std::nearbyint(params.b) == params.b && is_whole(node->inputs[0], depth - 1);
 }
 
 bool RegionBuilder::has_levels(ValueId id, DType dtype) const {
   constexpr int kMaxDepth = 8;
   const graph::Node* node = writer(id);
   if (node == nullptr || node->op != Op::kUnary) return false;
-  const auto& [op, params] = node->as<graph::UnaryAttributes>();
+  const auto& unary = node->as<graph::UnaryAttributes>();
   const bool is_unsigned = dtype == DType::kUInt8;
   const double low = is_unsigned ? 0 : -128, high = is_unsigned ? 255 : 127;
-  return op == kernels::Unary::kClamp && params.a >= low && params.b <= high && is_whole(id, kMaxDepth);
+  return unary.op == kernels::Unary::kClamp && unary.params.a >= low && unary.params.b <= high &&
+         is_whole(id, kMaxDepth);
 }
 
 std::optional<Raised> RegionBuilder::difference(const Raised& a, const Raised& b) const {

@@ -362,6 +362,29 @@ TEST_CASE("graph quantised: dequantising and quantising again is one look-up") {
   }
 }
 
+TEST_CASE("graph quantised: real functions of one value's levels are one look-up") {
+  for (const DType dtype : {DType::kInt8, DType::kUInt8}) {
+    Both b(dtype);
+    const int32_t middle = dtype == DType::kInt8 ? 0 : 128;
+    const Pair in = b.input({3, 40}, 0.02f, middle - 7);
+    const auto function = [&](Builder& on, ValueId x) {
+      const ValueId scaled = on.binary(Binary::kMul, on.unary(Unary::kTanh, x), on.constant_of({1}, {3.0f}));
+      return on.unary(Unary::kClamp, on.binary(Binary::kAdd, scaled, x), -2.5, 2);
+    };
+    const ValueId result = function(b.integer, b.integer.node(Op::kConvert, {in.integers}));
+    const ValueId levels = b.quantized_node(Op::kConvert, {result}, {}, per_tensor(0.03f, middle + 5));
+    CHECK(b.check({levels, function(b.real, in.reals)}).size() == 3);
+  }
+  // Another value comes in.
+  Both b;
+  const Pair x = b.input({3, 40}, 0.02f, -7), y = b.input({3, 40}, 0.03f, 1);
+  const ValueId sum =
+      b.integer.binary(Binary::kAdd, b.integer.unary(Unary::kExp, b.integer.node(Op::kConvert, {x.integers})),
+                       b.integer.node(Op::kConvert, {y.integers}));
+  const ValueId levels = b.quantized_node(Op::kConvert, {sum}, {}, per_tensor(0.08f, 5));
+  CHECK(b.check({levels, b.real.binary(Binary::kAdd, b.real.unary(Unary::kExp, x.reals), y.reals)}).size() > 3);
+}
+
 TEST_CASE("graph quantised: what has no kernel is computed in float") {
   Both b;
   const Pair in = b.input({3, 40}, 0.02f, -7);

@@ -279,6 +279,42 @@ def test_squares_are_rounded_as_functions_of_a_byte() -> None:
     np.testing.assert_array_equal(np.rint(run(g, x)[0] / step), expected)
 
 
+@pytest.mark.parametrize("dtype", ["qint8", "quint8"])
+@pytest.mark.parametrize("function", ["silu", "tanh", "negated square"])
+def test_tables_of_real_functions_round_as_conversions_do(function: str, dtype: str) -> None:
+    """Without an output of the reals between two conversions there is a table; with one they are computed."""
+    lowest = -128 if dtype == "qint8" else 0
+    given, result = {"scale": 0.043, "zero_point": lowest + 131}, {"scale": 0.017, "zero_point": lowest + 100}
+    x = ((np.arange(256) + lowest - given["zero_point"]) * np.float32(given["scale"])).astype(np.float32)
+
+    def outputs(with_reals: bool) -> list[np.ndarray]:
+        g = PayloadBuilder()
+        levels, reals = g.value(x.shape, dtype, **given), g.value(x.shape)
+        first = g.value(x.shape)
+        answer = g.output(x.shape) if with_reals else g.value(x.shape)
+        again, out = g.value(x.shape, dtype, **result), g.output(x.shape)
+        g.node("Convert", input=g.input(x.shape), output=levels)
+        g.node("Convert", input=levels, output=reals)
+        if function == "silu":
+            g.node("Sigmoid", input=reals, output=first)
+            g.node("Multiply", input1=reals, input2=first, output=answer)
+        elif function == "tanh":
+            g.node("Abs", input=reals, output=first)
+            g.node("Tanh", input=first, output=answer)
+        else:
+            g.node("Square", input=reals, output=first)
+            g.node("Negate", input=first, output=answer)
+        g.node("Convert", input=answer, output=again)
+        g.node("Convert", input=again, output=out)
+        return run(g, x)
+
+    answer, levels = outputs(with_reals=True)
+    scaled = np.rint(answer * np.float32(1 / np.float32(result["scale"]))) + result["zero_point"]
+    expected = np.clip(scaled, lowest, lowest + 255) - result["zero_point"]
+    np.testing.assert_array_equal(np.rint(levels / np.float32(result["scale"])), expected)
+    np.testing.assert_array_equal(outputs(with_reals=False)[0], levels)
+
+
 def test_hard_swish_is_rounded_in_the_order_of_its_factors() -> None:
     """x / 6 times the clamped factor, every time rounded to float32: other orders end on the other side of a half."""
     given, result = {"scale": 0.05, "zero_point": 0}, {"scale": 0.1, "zero_point": 0}

@@ -110,7 +110,9 @@ float hard_swish(float x, const void*) { return x / 6.0f * std::max(std::min(x +
 template <class T>
 void make_table(const UnaryAttributes& unary, const Value& in, const Value& out, const Post& post, uint8_t* table) {
   const kernels::Quantization from = parameters_of(in), to = parameters_of(out);
-  if (unary.op == kernels::Unary::kClamp && same_quantization(in, out)) {
+  if (unary.table != nullptr) {
+    std::ranges::copy(*unary.table, table);
+  } else if (unary.op == kernels::Unary::kClamp && same_quantization(in, out)) {
     Post clamp;
     clamp.min = static_cast<float>(unary.params.a);
     clamp.max = static_cast<float>(unary.params.b);

@@ -71,6 +71,7 @@ void optimize(Graph& graph) {
   fold_channel_constants(graph);
   merge_activations(graph);
   fuse_activations(graph);
+  tabulate_levels(graph);
   merge_groups(graph);
   remove_dead_nodes(graph);
   store_levels_unsigned(graph);
