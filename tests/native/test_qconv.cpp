@@ -250,7 +250,7 @@ TEST_CASE("int8 convolutions are exact") {
 TEST_CASE("int8 convolutions that read windows in lines of the image are exact") {
   size_t fitting = 0;
   for (const ConvShape& s : conv_shapes()) {
-    if (s.groups != 1 || s.dilation_width != 1 || s.input_pixel_stride != 0) continue;
+    if (s.dilation_width != 1 || (s.groups == 1 && s.input_pixel_stride != 0)) continue;
     ++fitting;
     CAPTURE(s.kernel_height);
     CAPTURE(s.kernel_width);

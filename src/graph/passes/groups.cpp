@@ -31,8 +31,13 @@ size_t groups_at_once(const Graph& graph, const Node& node) {
   s.kernel_height = static_cast<size_t>(filter[1]);
   s.kernel_width = static_cast<size_t>(filter[2]);
   s.input_channels = static_cast<size_t>(filter[3]) * s.groups;
+  s.dilation_height = window.dilation_height;
+  s.dilation_width = window.dilation_width;
   if (graph.values[node.inputs[1]].dtype == DType::kFloat32) return kernels::conv_groups_at_once(s);
-  return kernels::qconv_groups_at_once(s);
+  const bool is_unsigned = graph.values[node.inputs[1]].dtype == DType::kUInt8;
+  const bool is_static = is_per_tensor(graph.values[node.inputs[0]]);
+  return kernels::qconv_groups_at_once(s, is_unsigned ? kernels::QWeightType::kUInt8 : kernels::QWeightType::kInt8,
+                                       is_static ? kernels::QKind::kStatic : kernels::QKind::kDynamic);
 }
 
 // The filter of `merged` groups each: zeros where an output does not see an input.

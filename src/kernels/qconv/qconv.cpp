@@ -1,6 +1,10 @@
 #include "kernels/qconv/qconv.h"
 
+#include <algorithm>
+
+#include "base/thread_pool.h"
 #include "kernels/conv/groups.h"
+#include "kernels/conv/lanes.h"
 #include "kernels/qconv/qlines.h"
 #include "kernels/qconv/qwinograd.h"
 #include "kernels/qconv/run.h"
@@ -21,6 +25,14 @@ QWeights group_weights(const ConvShape& s, const QConvWeights& w, size_t group) 
 
 size_t winograd_tile(QConvFormat format) noexcept { return format == QConvFormat::kWinograd4 ? 4 : 2; }
 
+// How many groups threads compute at the same time; 1 where all threads share each.
+size_t group_lanes(const ConvShape& s, size_t group_products) noexcept {
+  constexpr size_t kThreadProducts = 512 * 1024;  // that pay for a thread
+  const size_t threads = std::min({num_threads(), kMaxLanes, s.groups});
+  if (threads <= 1 || (s.groups % threads != 0 && s.groups < 4 * threads)) return 1;
+  return std::clamp<size_t>(s.groups * group_products / kThreadProducts, 1, threads);
+}
+
 size_t group_bytes(const ConvShape& s) noexcept { return round_up_64(qgemm_packed_bytes(group_weights(s, {}, 0))); }
 
 }  // namespace
@@ -36,23 +48,28 @@ QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexc
   }
 }
 
-size_t qconv_groups_at_once(const ConvShape& s) noexcept {
-  // Beside the multiplications of a pixel's vectors of outputs: the copies of its windows.
-  constexpr size_t kGroupWork = 200, kCopiedBytes = 16;
+size_t qconv_groups_at_once(const ConvShape& s, QWeightType type, QKind kind) noexcept {
+  // Beside the multiplications of a pixel's vectors of outputs: the copies of its windows, or of its line.
+  constexpr size_t kGroupWork = 200, kCopiedBytes = 16, kLineWork = 14;
   const QGemmTable& table = qgemm_table();
   const size_t lanes = table.panel / 2, taps = s.kernel_height * s.kernel_width;
+  const auto steps = [&](size_t inputs) { return (inputs + table.int8.group - 1) / table.int8.group; };
   return fastest_group_merge(s.groups, [&](size_t merged) {
-    const size_t vectors = (merged * s.output_channels / s.groups + lanes - 1) / lanes;
-    const size_t depth = taps * merged * (s.input_channels / s.groups);
-    return vectors * ((depth + table.int8.group - 1) / table.int8.group) + depth * table.int8.bytes / kCopiedBytes +
-           kGroupWork;
+    ConvShape shape = s;
+    shape.groups = s.groups / merged;
+    const size_t vectors = (s.output_channels / shape.groups + lanes - 1) / lanes;
+    const size_t channels = s.input_channels / shape.groups, depth = taps * channels;
+    if (kind == QKind::kStatic && prefers_qlines(shape, type)) {
+      return vectors * s.kernel_height * steps(s.kernel_width * channels) + kLineWork;
+    }
+    return vectors * steps(depth) + depth * table.int8.bytes / kCopiedBytes + kGroupWork;
   });
 }
 
 QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape), format_(format) {
   check_conv_shape(shape_, "convolution");
   if (format_ == QConvFormat::kLines) {
-    if (!fits_qlines(shape_)) fail_execution("convolution: pixels are not neighbours, or in several groups");
+    if (!fits_qlines(shape_)) fail_execution("convolution: pixels or the columns of windows are not neighbours");
     lines_ = plan_qlines(shape_);
     workspace_bytes_ = qlines_workspace_bytes(lines_);
     return;
@@ -65,8 +82,11 @@ QConvPlan::QConvPlan(const ConvShape& shape, QConvFormat format) : shape_(shape)
     return;
   }
   const size_t pixels = shape_.batch * shape_.output_height() * shape_.output_width();
-  workspace_bytes_ = padding_bytes(shape_) +
-                     qgemm_workspace_bytes(pixels, shape_.output_channels / shape_.groups, filter_size(shape_));
+  const size_t outputs = shape_.output_channels / shape_.groups, depth = filter_size(shape_);
+  lanes_ = group_lanes(shape_, pixels * outputs * depth);
+  lane_bytes_ = lanes_ > 1 ? round_up_64(qgemm_workspace_bytes(pixels, outputs, depth, 1))
+                           : qgemm_workspace_bytes(pixels, outputs, depth);
+  workspace_bytes_ = padding_bytes(shape_) + lanes_ * lane_bytes_;
 }
 
 size_t QConvPlan::packed_bytes() const noexcept {
@@ -119,7 +139,7 @@ void QConvPlan::run_gemm(const QConvCall& call, void* workspace) const noexcept 
   const PaddedInput input(s, call, workspace);
   const bool is_pointwise = s.kernel_height == 1 && s.kernel_width == 1 && s.stride_height == 1 &&
                             s.stride_width == 1 && height == s.input_height && width == s.input_width;
-  for (size_t group = 0; group < s.groups; ++group) {
+  for_each_in_lanes(s.groups, lanes_, [&](size_t group, size_t lane) {
     const size_t first = group * (s.output_channels / s.groups);
     QProduct product = product_of(call, group_weights(s, {}, group), first);
     product.packed = static_cast<const std::byte*>(call.packed) + group * group_bytes(s);
@@ -143,8 +163,8 @@ void QConvPlan::run_gemm(const QConvCall& call, void* workspace) const noexcept 
                      a += part * a_stride;
                    }
                  },
-                 {input.rest, workspace_bytes_ - input.bytes});
-  }
+                 {static_cast<std::byte*>(input.rest) + lane * lane_bytes_, lane_bytes_});
+  });
 }
 
 }  // namespace enr::kernels

@@ -30,14 +30,15 @@ struct QConvCall {
 };
 
 // The format of the packed weights. kGemm serves everything, the others static images: Winograd's of 2x2 and 4x4
-// outputs kernels of 3x3, the last one with weights of int8; kLines one group of neighbouring pixels, weights of int8.
+// outputs kernels of 3x3, the last one with weights of int8; kLines neighbouring pixels or several groups, with weights
+// of int8.
 enum class QConvFormat : uint8_t { kGemm, kWinograd2, kWinograd4, kLines };
 
 // The one that is fastest for static images.
 QConvFormat choose_static_format(const ConvShape& shape, QWeightType type) noexcept;
 
 // How many neighbouring groups are fastest computed as one; see conv_groups_at_once.
-size_t qconv_groups_at_once(const ConvShape& shape) noexcept;
+size_t qconv_groups_at_once(const ConvShape& shape, QWeightType type, QKind kind) noexcept;
 
 struct QWinogradPlan {
   size_t tile = 2;                        // outputs along the sides of a window
@@ -81,6 +82,7 @@ class QConvPlan {
   QConvFormat format_;
   QWinogradPlan winograd_;
   QLinesPlan lines_;
+  size_t lanes_ = 1, lane_bytes_ = 0;  // kGemm: groups that are computed at the same time, and the scratch of one
   size_t workspace_bytes_ = 0;
 };
 
